@@ -1,0 +1,134 @@
+# duet: `make help` lists what there is to do.
+#
+# The layers point down only (bench > executors > ops > runtime): each folder is compiled with
+# just the include paths that it may use, so an include that points up does not compile.
+
+CC      ?= gcc
+MARCH   ?= native
+BUILD   := build
+PREFIX  ?= /usr/local
+V       ?= 0
+Q       := $(if $(filter 1,$(V)),,@)
+say      = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' $(1) $(2))
+
+# One object folder per configuration: build/obj, build/san-address-undefined/obj ...
+comma   := ,
+DIR     := $(BUILD)$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+OBJ     := $(DIR)/obj
+
+# -ffp-contract=off: eager, fused and compiled code must round alike; kernels that want FMA say so.
+# -fno-trapping-math -fno-math-errno: no value changes, but compare-and-select and sqrt vectorise.
+WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
+CFLAGS  ?= -O3 -g
+FLAGS   := -std=gnu17 $(CFLAGS) -march=$(MARCH) -fPIC -ftls-model=initial-exec -pthread \
+           -ffp-contract=off -fno-trapping-math -fno-math-errno -fno-semantic-interposition $(WARN)
+ifdef SAN
+FLAGS   := $(filter-out -O3,$(FLAGS)) -O2 -fsanitize=$(SAN) -fno-sanitize-recover=undefined \
+           -fno-omit-frame-pointer
+LDSAN   := -fsanitize=$(SAN)
+endif
+pkg      = $(shell pkg-config $(1) $(2) 2>/dev/null)
+BLAS_CFLAGS := $(call pkg,--cflags,openblas)
+BLAS_LIBS   := $(or $(call pkg,--libs,openblas),-lopenblas)
+LIBS    := $(BLAS_LIBS) -lsleef -lm -pthread
+
+# What each layer may include.
+INC_runtime   := -Iruntime $(BLAS_CFLAGS)
+INC_ops       := -Iruntime -Iops -I$(DIR)/generated
+INC_executors := -Iruntime -Iops -Iexecutors
+INC_bench     := $(INC_executors) -Ibench
+INC_tests      = $(INC_bench) -Itests
+
+LAYERS  := runtime ops executors
+srcs     = $(sort $(wildcard $(1)/*.c $(1)/*/*.c))
+objs     = $(patsubst %.c,$(OBJ)/%.o,$(call srcs,$(1)))
+LIB_OBJS := $(foreach layer,$(LAYERS),$(call objs,$(layer)))
+BENCH_OBJS := $(filter-out $(OBJ)/bench/main.o,$(call objs,bench))
+
+# An op is one file ops/NAME.c; this list is all the registration there is.
+OP_NAMES := $(basename $(notdir $(sort $(wildcard ops/*.c))))
+OP_LIST  := $(DIR)/generated/op_list.inc
+
+.DEFAULT_GOAL := all
+.PHONY: all test bench lint format install clean help setup FORCE
+.SECONDARY:
+
+all: $(DIR)/libduet.a $(DIR)/libduet.so $(DIR)/duet  ## build the libraries and the command `duet`
+
+setup:  ## install what is missing: compiler, OpenBLAS, SLEEF, cmocka, pkg-config
+	$(Q)sh .ci/setup
+
+# ---- the generated list of ops: rewritten only when the set of names changes -------------------
+$(OP_LIST): FORCE
+	@mkdir -p $(@D)
+	@printf 'DUET_OP_ENTRY(%s)\n' $(OP_NAMES) > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$(OBJ)/ops/core/registry.o: $(OP_LIST)
+
+# ---- compile and link --------------------------------------------------------------------------
+layer_of = $(firstword $(subst /, ,$(1)))
+$(OBJ)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(FLAGS) $(INC_$(call layer_of,$*)) -MMD -MP -c $< -o $@
+
+$(DIR)/lib%.a:
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+$(DIR)/libduet.a: $(LIB_OBJS)
+$(foreach layer,$(LAYERS),$(eval $(DIR)/lib$(layer).a: $(call objs,$(layer))))
+$(DIR)/libbench.a: $(BENCH_OBJS)
+
+$(DIR)/libduet.so: $(LIB_OBJS)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(FLAGS) -shared -Wl,-soname,libduet.so -o $@ $^ $(LIBS)
+
+$(DIR)/duet: $(OBJ)/bench/main.o $(DIR)/libbench.a $(DIR)/libduet.a
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(FLAGS) -o $@ $^ $(LIBS)
+
+# ---- tests: one cmocka program per topic, tests/LAYER/test_TOPIC.c, linked to its layers only ----
+TESTS      := $(patsubst tests/%.c,$(DIR)/tests/%,$(sort $(wildcard tests/*/test_*.c)))
+TEST_UTIL  := $(call objs,tests/util)
+LINK_runtime   := $(DIR)/libruntime.a
+LINK_ops       := $(DIR)/libops.a $(LINK_runtime)
+LINK_executors := $(DIR)/libexecutors.a $(LINK_ops)
+LINK_bench     := $(DIR)/libbench.a $(LINK_executors)
+
+.SECONDEXPANSION:
+$(DIR)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL) $$(LINK_$$(call layer_of,$$*))
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(FLAGS) -o $@ $^ $(LIBS) -lcmocka
+
+test: all $(TESTS)  ## build and run every test
+	$(Q)DUET_COMMAND=$(DIR)/duet sh tests/run.sh $(TESTS)
+
+bench: all  ## run the lessons: eager and graph side by side, and the limit by hand
+	$(Q)$(DIR)/duet bench
+
+# ---- upkeep --------------------------------------------------------------------------------------
+SOURCES = $(wildcard $(foreach d,runtime ops executors bench tests,$(d)/*.[ch] $(d)/*/*.[ch]))
+lint:  ## warnings as errors with gcc and clang, formatting, file and function lengths
+	$(Q)sh tests/lint.sh
+
+format:  ## reformat every source file
+	$(Q)clang-format -i $(SOURCES)
+
+HEADERS = $(wildcard runtime/*.h ops/*.h executors/*.h)
+install: all  ## install library, headers and command (PREFIX, DESTDIR)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include/duet
+	install -m 755 $(DIR)/duet $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(DIR)/libduet.a $(DIR)/libduet.so $(DESTDIR)$(PREFIX)/lib
+	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/duet
+
+clean:  ## remove everything that was built
+	rm -rf $(BUILD)
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+	@echo '  variables: CC=clang  MARCH=x86-64-v3  SAN=address,undefined  V=1  CFLAGS="-O0 -g"'
+
+print-%: ; @echo '$* = $($*)'
+
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

@@ -1,0 +1,51 @@
+/* Errors: a failing call returns a status (or NULL) and leaves one message for its thread.
+ *
+ * A message names the op, the argument, what was expected and what came. Nothing here prints,
+ * exits or aborts. The message stays until the thread's next failure or duet_error_clear(). */
+#ifndef DUET_STATUS_H
+#define DUET_STATUS_H
+
+typedef enum duet_status {
+    DUET_OK = 0,
+    DUET_STATUS_ARGUMENT,    /* a value outside what the call accepts */
+    DUET_STATUS_DTYPE,       /* an element type the op does not take */
+    DUET_STATUS_SHAPE,       /* shapes that do not fit together */
+    DUET_STATUS_OVERFLOW,    /* a size that does not fit in memory's address range */
+    DUET_STATUS_MEMORY,      /* the system has no more memory */
+    DUET_STATUS_STATE,       /* right call, wrong moment (a used-up tape, a read while tracing) */
+    DUET_STATUS_NOT_FOUND,   /* no op, attribute, graph or file of that name */
+    DUET_STATUS_FORMAT,      /* a file or text that does not parse */
+    DUET_STATUS_IO,          /* the operating system refused */
+    DUET_STATUS_UNSUPPORTED, /* well formed, but not something duet does */
+} duet_status;
+
+/* Sets the thread's code and message (printf style) and returns the code, so that a check reads
+ * `return duet_fail(DUET_STATUS_SHAPE, "...")`. */
+duet_status duet_fail(duet_status code, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold));
+
+/* Adds text to the thread's message, for example where in the caller's source it happened. */
+void duet_fail_append(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+/* The thread's last failure: DUET_OK and "" when there was none since duet_error_clear(). The
+ * text lives until the thread's next failure. */
+duet_status duet_error_code(void);
+const char *duet_error_message(void);
+void duet_error_clear(void);
+
+/* "shape", "dtype" ...: the code's name for messages and JSON. */
+const char *duet_status_name(duet_status code);
+
+/* The two error macros, and the only macros that hide control flow. */
+#define TRY(expr)                                                                                  \
+    do {                                                                                           \
+        duet_status try_status_ = (expr);                                                          \
+        if (__builtin_expect(try_status_ != DUET_OK, 0)) return try_status_;                       \
+    } while (0)
+
+#define CHECK(condition, code, ...)                                                                \
+    do {                                                                                           \
+        if (__builtin_expect(!(condition), 0)) return duet_fail(code, __VA_ARGS__);                \
+    } while (0)
+
+#endif
