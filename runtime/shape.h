@@ -21,7 +21,8 @@ typedef struct duet_shape {
 
 typedef struct duet_spec {
     duet_shape shape;
-    int64_t dtype; /* a duet_dtype; 64 bits wide so that a spec has no padding and compares as bytes */
+    int64_t
+        dtype; /* a duet_dtype; 64 bits wide so that a spec has no padding and compares as bytes */
 } duet_spec;
 
 /* DUET_SHAPE(2, 3) is the shape [2,3]; DUET_SCALAR is []. */
