@@ -57,12 +57,12 @@ typedef struct duet_attr_spec {
 
 /* A call before there is data. `in[i]` is never NULL; attrs has one entry per described attribute.
  */
-typedef struct duet_call {
+typedef struct duet_op_call {
     const duet_op *op;
     const duet_attr *attrs;
     const duet_spec *const *in;
     int n_in;
-} duet_call;
+} duet_op_call;
 
 /* A value while a kernel runs: dense row-major data of `spec`. */
 typedef struct duet_view {
@@ -106,6 +106,7 @@ enum {
     DUET_OP_REDUCTION = 1 << 2,
     DUET_OP_CONTRACTION = 1 << 3,
     DUET_OP_STATEFUL = 1 << 4,   /* has an effect beyond its outputs: kept, in program order */
+    DUET_OP_BY_REFERENCE = 1 << 6, /* takes variables themselves, not their value as of now (read) */
     DUET_OP_SHAPE_ONLY = 1 << 5, /* reads only the shape of its last input (..._like ops) */
 };
 
@@ -123,11 +124,11 @@ struct duet_op {
     uint32_t traits;         /* DUET_OP_... */
     uint32_t writes;         /* bit i: input i is a variable that is read and written */
     duet_attr_spec attrs[DUET_MAX_ATTRS];
-    duet_status (*infer)(duet_spec *out, const duet_call *call); /* out: one spec per output */
+    duet_status (*infer)(duet_spec *out, const duet_op_call *call); /* out: one spec per output */
     duet_status (*run)(const duet_kernel *kernel); /* the kernel; inputs are as inferred */
     duet_status (*grad)(duet_tensor **in_grads,
                         const duet_grad *call);                     /* NULL: not differentiable */
-    duet_cost (*cost)(const duet_call *call, const duet_spec *out); /* NULL: one flop an output */
+    duet_cost (*cost)(const duet_op_call *call, const duet_spec *out); /* NULL: one flop an output */
     const duet_elementwise *elementwise;                            /* NULL: not elementwise */
     double domain[2]; /* where samples' values are drawn; {0,0} means [-2, 2] */
     /* What the generic tests call the op with: "f32[3,4], f32[4]; axis=1". Inputs, then attributes;

@@ -24,7 +24,13 @@ static duet_tensor *new_header(const duet_spec *spec, size_t data_bytes, uint32_
 }
 
 duet_tensor *duet_tensor_alloc(const duet_spec *spec) {
-    duet_tensor *t = new_header(spec, duet_spec_bytes(spec), 0);
+    size_t bytes;
+    if (__builtin_expect(!duet_spec_bytes_checked(&bytes, spec), 0)) {
+        duet_fail(DUET_STATUS_OVERFLOW, "tensor: %s has more bytes than 63 bits can count",
+                  DUET_SPEC_TEXT(spec));
+        return NULL;
+    }
+    duet_tensor *t = new_header(spec, bytes, 0);
     if (__builtin_expect(t != NULL, 1)) t->data = (char *)t + DUET_TENSOR_HEADER;
     return t;
 }

@@ -38,8 +38,8 @@ enum {
         (sizeof(duet_tensor) + DUET_ALIGNMENT - 1) / DUET_ALIGNMENT * DUET_ALIGNMENT
 };
 
-/* A tensor of an already checked spec with uninitialised data, one reference held by the caller
- * (no scope); NULL with a message when memory ends. */
+/* A tensor of `spec` (dimensions checked) with uninitialised data, one reference held by the caller
+ * (no scope); NULL with a message when its size overflows or memory ends. */
 duet_tensor *duet_tensor_alloc(const duet_spec *spec);
 
 /* A tensor of `spec` that shares `owner`'s data (same number of bytes). */

@@ -5,7 +5,7 @@
 
 #define NAME(call, input) duet_op_input_name((call)->op, input)
 
-duet_status duet_infer_dtype(const duet_call *call, int input, unsigned types) {
+duet_status duet_infer_dtype(const duet_op_call *call, int input, unsigned types) {
     unsigned dtype = (unsigned)call->in[input]->dtype;
     if (__builtin_expect(types >> dtype & 1, 1)) return DUET_OK;
     char expected[64] = "";
@@ -17,7 +17,7 @@ duet_status duet_infer_dtype(const duet_call *call, int input, unsigned types) {
                      NAME(call, input), expected, DUET_SPEC_TEXT(call->in[input]));
 }
 
-duet_status duet_infer_same_dtype(const duet_call *call, int first, int last) {
+duet_status duet_infer_same_dtype(const duet_op_call *call, int first, int last) {
     for (int i = first + 1; i <= last; i++)
         CHECK(call->in[i]->dtype == call->in[first]->dtype, DUET_STATUS_DTYPE,
               "%s: dtypes differ: %s is %s, %s is %s (use cast)", call->op->name, NAME(call, first),
@@ -25,7 +25,7 @@ duet_status duet_infer_same_dtype(const duet_call *call, int first, int last) {
     return DUET_OK;
 }
 
-duet_status duet_infer_broadcast(duet_spec *out, const duet_call *call, int first) {
+duet_status duet_infer_broadcast(duet_spec *out, const duet_op_call *call, int first) {
     duet_shape shape = call->in[first]->shape;
     for (int i = first + 1; i < call->n_in; i++) {
         if (duet_shape_equal(&shape, &call->in[i]->shape)) continue;
@@ -37,7 +37,7 @@ duet_status duet_infer_broadcast(duet_spec *out, const duet_call *call, int firs
     return DUET_OK;
 }
 
-duet_status duet_infer_axis(int64_t *axis, const duet_call *call, int input, int64_t given) {
+duet_status duet_infer_axis(int64_t *axis, const duet_op_call *call, int input, int64_t given) {
     int64_t rank = call->in[input]->shape.rank;
     CHECK(given >= -rank && given < rank, DUET_STATUS_ARGUMENT,
           "%s: expected an axis from %" PRId64 " to %" PRId64 " for %s %s, got %" PRId64,
@@ -47,7 +47,7 @@ duet_status duet_infer_axis(int64_t *axis, const duet_call *call, int input, int
     return DUET_OK;
 }
 
-duet_status duet_infer_axes(unsigned *set, const duet_call *call, int input,
+duet_status duet_infer_axes(unsigned *set, const duet_op_call *call, int input,
                             const duet_ints *axes) {
     unsigned found = 0;
     for (int64_t i = 0; i < axes->count; i++) {
@@ -61,7 +61,7 @@ duet_status duet_infer_axes(unsigned *set, const duet_call *call, int input,
     return DUET_OK;
 }
 
-duet_status duet_infer_not_free(const duet_call *call, int input) {
+duet_status duet_infer_not_free(const duet_op_call *call, int input) {
     CHECK(!duet_shape_is_free(&call->in[input]->shape), DUET_STATUS_SHAPE,
           "%s: %s: expected every dimension to be known, got %s (declared free in the function's "
           "signature)",
