@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-extern const duet_op duet_op_add;
+extern const duet_op duet_op_add, duet_op_broadcast_like;
 
 /* One recorded call; holds its tensors and attributes. tensors: inputs, then outputs. */
 typedef struct entry {
@@ -218,6 +218,12 @@ static duet_status back_through(duet_tensor_map *grads, const entry *e, uint64_t
     return DUET_OK;
 }
 
+/* d target / d target. */
+static duet_tensor *ones_like(duet_tensor *target) {
+    duet_tensor *one = duet_full(DUET_SCALAR, duet_tensor_dtype(target), 1);
+    return target->spec.shape.rank == 0 ? one : duet_apply2(&duet_op_broadcast_like, one, target);
+}
+
 static duet_status walk_back(duet_tensor **grads, duet_tape *tape, duet_tensor *target,
                              duet_tensor *const *sources, int n_sources, duet_tensor_map *known,
                              duet_tensor_map *dependent, uint64_t *needs) {
@@ -229,7 +235,7 @@ static duet_status walk_back(duet_tensor **grads, duet_tape *tape, duet_tensor *
     }
     for (int64_t i = 0; i < tape->count; i++)
         TRY(mark_dependent(&needs[i], dependent, tape->entries[i]));
-    duet_tensor *one = duet_ones_like(target);
+    duet_tensor *one = ones_like(target);
     if (!one) return duet_error_code();
     TRY(accumulate(known, target, one));
     for (int64_t i = tape->count - 1; i >= 0; i--)

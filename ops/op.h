@@ -102,13 +102,14 @@ typedef struct duet_cost {
 
 enum {
     DUET_OP_INPLACE = 1 << 0, /* may write out[0] over an input of equal spec, lane by lane */
-    DUET_OP_VIEW = 1 << 1,    /* out[0] is in[0]'s bytes under another shape: never copied */
+    DUET_OP_VIEW = 1 << 1,    /* out[0] is in[0]'s bytes under another shape: never copied. `run`
+                                 then sees out[0].data == in[0].data and need not be called,
+                                 unless the op is stateful too */
     DUET_OP_REDUCTION = 1 << 2,
     DUET_OP_CONTRACTION = 1 << 3,
-    DUET_OP_STATEFUL = 1 << 4, /* has an effect beyond its outputs: kept, in program order */
-    DUET_OP_BY_REFERENCE =
-        1 << 6,                  /* takes variables themselves, not their value as of now (read) */
-    DUET_OP_SHAPE_ONLY = 1 << 5, /* reads only the shape of its last input (..._like ops) */
+    DUET_OP_STATEFUL = 1 << 4,   /* has an effect beyond its outputs: kept, in program order */
+    DUET_OP_SHAPE_ONLY = 1 << 5, /* of inputs 1 .. it reads only the shapes (..._like ops) */
+    DUET_OP_BY_REFERENCE = 1 << 6, /* takes a variable itself, not its value as of now (read) */
 };
 
 /* See kernels/elementwise.h: an elementwise op's scalar expression in all its compiled forms. */
