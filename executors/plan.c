@@ -38,11 +38,17 @@ static bool has_stateful_body(const duet_graph_node *node) {
     return false;
 }
 
+/* The representative of the value's class (union-find with path halving; Tarjan and van Leeuwen).
+ */
+static int32_t root_of(const builder *b, int32_t value) {
+    while (b->root[value] != value) value = b->root[value] = b->root[b->root[value]];
+    return value;
+}
+
 static void join(builder *b, int32_t value, int32_t with) {
-    int32_t root = b->root[with], old = b->root[value];
+    int32_t root = root_of(b, with), old = root_of(b, value);
     if (b->last_use[old] > b->last_use[root]) b->last_use[root] = b->last_use[old];
-    for (int32_t i = 0; i < b->graph->n_values; i++)
-        if (b->root[i] == old) b->root[i] = root;
+    b->root[old] = root;
 }
 
 static void find_lifetimes(builder *b) {
@@ -74,7 +80,7 @@ static void join_views(builder *b) {
     for (int32_t i = g->n_nodes - 1; i >= 0; i--) { /* backward: lifetimes grow towards the root */
         const duet_graph_node *node = &g->nodes[i];
         if (!(node->op->traits & DUET_OP_VIEW)) continue;
-        if (is_read(node) && written_between(g, node->in[0], i, b->last_use[b->root[node->out]]))
+        if (is_read(node) && written_between(g, node->in[0], i, b->last_use[root_of(b, node->out)]))
             continue;
         join(b, node->out, node->in[0]);
     }
@@ -84,13 +90,13 @@ static void join_views(builder *b) {
 static bool may_overwrite(const builder *b, int32_t id, int32_t j) {
     const duet_graph *g = b->graph;
     const duet_graph_node *node = &g->nodes[id];
-    int32_t value = node->in[j], root = b->root[value];
+    int32_t value = node->in[j], root = root_of(b, value);
     const duet_graph_value *made = &g->values[root];
     if (made->kind != DUET_VALUE_RESULT || is_constant(g, root)) return false;
     if (b->last_use[root] != id) return false;
     if (!duet_spec_equal(&g->values[value].spec, &g->values[node->out].spec)) return false;
     for (int32_t k = 0; k < node->n_in; k++) /* used again in another shape: other lanes */
-        if (b->root[node->in[k]] == root &&
+        if (root_of(b, node->in[k]) == root &&
             !duet_spec_equal(&g->values[node->in[k]].spec, &g->values[value].spec))
             return false;
     return true;
@@ -114,7 +120,7 @@ static void place_results(builder *b) {
     duet_plan *plan = b->plan;
     const duet_graph *g = b->graph;
     for (int32_t i = 0; i < g->n_results; i++) {
-        int32_t root = b->root[g->results[i]];
+        int32_t root = root_of(b, g->results[i]);
         bool free_to_place = g->values[root].kind == DUET_VALUE_RESULT && !is_constant(g, root) &&
                              plan->places[root].kind == DUET_PLACE_NONE;
         if (free_to_place)
@@ -129,7 +135,7 @@ static void place_others(builder *b) {
     const duet_graph *g = b->graph;
     for (int32_t i = 0; i < g->n_values; i++) {
         const duet_graph_value *v = &g->values[i];
-        if (b->root[i] != i || plan->places[i].kind != DUET_PLACE_NONE) continue;
+        if (root_of(b, i) != i || plan->places[i].kind != DUET_PLACE_NONE) continue;
         if (v->kind == DUET_VALUE_INPUT)
             plan->places[i] = (duet_place){DUET_PLACE_INPUT, v->index};
         else if (v->kind == DUET_VALUE_VARIABLE)
@@ -150,7 +156,7 @@ static duet_status lay_out_arena(builder *b) {
                           duet_settings()->shuffle));
     plan->lower_bound = duet_plan_lower_bound(plan->lifetimes, plan->n_buffers);
     for (int32_t i = 0; i < b->graph->n_values; i++) {
-        int32_t root = b->root[i];
+        int32_t root = root_of(b, i);
         duet_place place = plan->places[root];
         plan->buffer_of[i] = -1;
         if (place.kind == DUET_PLACE_ARENA && i == root) {
@@ -159,8 +165,8 @@ static duet_status lay_out_arena(builder *b) {
         }
     }
     for (int32_t i = 0; i < b->graph->n_values; i++) {
-        plan->places[i] = plan->places[b->root[i]];
-        plan->buffer_of[i] = plan->buffer_of[b->root[i]];
+        plan->places[i] = plan->places[root_of(b, i)];
+        plan->buffer_of[i] = plan->buffer_of[root_of(b, i)];
     }
     return DUET_OK;
 }
@@ -169,7 +175,7 @@ static bool is_step(const builder *b, int32_t id) {
     const duet_graph_node *node = &b->graph->nodes[id];
     if (node->op == &duet_op_constant) return false;
     if (!(node->op->traits & DUET_OP_VIEW) || (node->op->traits & DUET_OP_STATEFUL)) return true;
-    return b->root[node->out] != b->root[node->in[0]]; /* a read that must copy */
+    return root_of(b, node->out) != root_of(b, node->in[0]); /* a read that must copy */
 }
 
 static void add_view(duet_plan *plan, int32_t value) {

@@ -4,6 +4,7 @@
 
 #include "status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A buffer that is needed from step `first` to step `last`, both included. */

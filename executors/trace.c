@@ -10,6 +10,7 @@
 
 struct duet_trace {
     duet_graph *graph;
+    uint64_t serial; /* what its symbolic tensors carry: never used twice */
     duet_trace *outer;
     duet_tensor_map ids;    /* tensors from outside -> value id + 1 */
     duet_tensor **captured; /* held; of outer traces, in the order of their inputs */
@@ -34,6 +35,8 @@ duet_trace *duet_trace_begin(const char *name, bool may_make_variables) {
         duet_fail(DUET_STATUS_MEMORY, "trace %s: no memory", name);
         return NULL;
     }
+    static _Atomic uint64_t serials;
+    trace->serial = atomic_fetch_add(&serials, 1) + 1;
     trace->outer = duet_thread.trace;
     trace->outer_check = duet_variable_check;
     if (!may_make_variables) duet_variable_check = may_not_make_variable;
@@ -56,7 +59,7 @@ duet_graph *duet_trace_end(duet_trace *trace) {
 
 static duet_tensor *new_symbol(duet_trace *trace, int32_t value) {
     if (value < 0) return NULL;
-    duet_tensor *t = duet_tensor_symbol(&trace->graph->values[value].spec, trace, value);
+    duet_tensor *t = duet_tensor_symbol(&trace->graph->values[value].spec, trace->serial, value);
     return t ? duet_scope_own(t) : NULL;
 }
 
@@ -81,14 +84,14 @@ static int32_t capture(duet_trace *trace, duet_tensor *t) {
 
 static bool is_of_outer(const duet_trace *trace, const duet_tensor *t) {
     for (const duet_trace *at = trace->outer; at; at = at->outer)
-        if (at == t->trace) return true;
+        if (at->serial == t->trace) return true;
     return false;
 }
 
 /* The value that stands for `t` in the graph; -1 with a message. */
 static int32_t value_of(duet_trace *trace, duet_tensor *t) {
     bool symbolic = t->flags & DUET_TENSOR_SYMBOLIC;
-    if (symbolic && t->trace == trace) return t->value;
+    if (symbolic && t->trace == trace->serial) return t->value;
     if (t->flags & DUET_TENSOR_VARIABLE) return duet_graph_add_variable(trace->graph, t);
     void **id = duet_tensor_map_at(&trace->ids, t);
     if (id && *id) return (int32_t)(intptr_t)*id - 1;
@@ -175,7 +178,7 @@ duet_tensor *duet_here_slowly(duet_tensor *result, const char *file, int line) {
         return NULL;
     }
     duet_trace *trace = duet_thread.trace;
-    if (!trace || result->trace != trace) return result;
+    if (!trace || result->trace != trace->serial) return result;
     const duet_graph_value *value = &trace->graph->values[result->value];
     if (value->kind != DUET_VALUE_RESULT) return result;
     duet_graph_node *node = &trace->graph->nodes[value->node];

@@ -29,7 +29,7 @@ struct duet_tensor {
     _Atomic uint32_t refs;
     uint32_t flags;
     int32_t value; /* symbolic: value id in the trace ... */
-    void *trace;   /* ... that this is; runtime never looks inside */
+    uint64_t trace; /* ... with this serial number */
     char *name;    /* variables: owned, for messages; else NULL */
 };
 
@@ -45,8 +45,8 @@ duet_tensor *duet_tensor_alloc(const duet_spec *spec);
 /* A tensor of `spec` that shares `owner`'s data (same number of bytes). */
 duet_tensor *duet_tensor_share(duet_tensor *owner, const duet_spec *spec);
 
-/* A symbolic tensor: value `value` of `trace`. */
-duet_tensor *duet_tensor_symbol(const duet_spec *spec, void *trace, int32_t value);
+/* A symbolic tensor: value `value` of the trace with serial number `trace`. */
+duet_tensor *duet_tensor_symbol(const duet_spec *spec, uint64_t trace, int32_t value);
 
 /* A variable with a copy of `initial`'s data. `name` (copied, may be NULL) is for messages and the
  * text form. The caller holds it and releases it. */
