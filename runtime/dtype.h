@@ -20,9 +20,9 @@ typedef enum duet_dtype {
         DUET_DTYPE_COUNT
 } duet_dtype;
 
-size_t duet_dtype_size(duet_dtype dtype);             /* bytes an element */
-const char *duet_dtype_name(duet_dtype dtype);        /* "f32" ...; "?" for no dtype */
-const char *duet_dtype_npy(duet_dtype dtype);         /* "f4" ... */
+size_t duet_dtype_size(duet_dtype dtype);      /* bytes an element */
+const char *duet_dtype_name(duet_dtype dtype); /* "f32" ...; "?" for no dtype */
+const char *duet_dtype_npy(duet_dtype dtype);  /* "f4" ... */
 bool duet_dtype_parse(duet_dtype *out, const char *name);
 
 static inline bool duet_dtype_is_float(duet_dtype dtype) {

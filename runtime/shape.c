@@ -18,7 +18,8 @@ duet_status duet_spec_check(const duet_spec *spec, const char *who) {
           "%s: expected rank 0 to %d, got %" PRId64, who, DUET_MAX_RANK, shape->rank);
     for (int64_t i = 0; i < shape->rank; i++)
         CHECK(shape->dims[i] >= 0, DUET_STATUS_SHAPE,
-              "%s: expected dimensions of 0 or more, got %" PRId64 " as dimension %" PRId64 " of %s",
+              "%s: expected dimensions of 0 or more, got %" PRId64 " as dimension %" PRId64
+              " of %s",
               who, shape->dims[i], i, DUET_SHAPE_TEXT(shape));
     int64_t bytes = (int64_t)duet_dtype_size((duet_dtype)spec->dtype);
     for (int64_t i = 0; i < shape->rank; i++) {
@@ -30,10 +31,14 @@ duet_status duet_spec_check(const duet_spec *spec, const char *who) {
 }
 
 static bool broadcast_dim(int64_t *out, int64_t a, int64_t b) {
-    if (a == b || b == 1) *out = a;
-    else if (a == 1 || a == DUET_FREE_DIM) *out = b;
-    else if (b == DUET_FREE_DIM) *out = a;
-    else return false;
+    if (a == b || b == 1)
+        *out = a;
+    else if (a == 1 || a == DUET_FREE_DIM)
+        *out = b;
+    else if (b == DUET_FREE_DIM)
+        *out = a;
+    else
+        return false;
     return true;
 }
 

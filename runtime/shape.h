@@ -5,6 +5,7 @@
 #include "dtype.h"
 #include "status.h"
 
+#include <stdint.h>
 #include <string.h>
 
 enum { DUET_MAX_RANK = 6 };
@@ -21,7 +22,8 @@ typedef struct duet_shape {
 
 typedef struct duet_spec {
     duet_shape shape;
-    int64_t dtype; /* a duet_dtype; 64 bits wide so that a spec has no padding and compares as bytes */
+    int64_t
+        dtype; /* a duet_dtype; 64 bits wide so that a spec has no padding and compares as bytes */
 } duet_spec;
 
 /* DUET_SHAPE(2, 3) is the shape [2,3]; DUET_SCALAR is []. */
@@ -52,6 +54,15 @@ duet_status duet_spec_check(const duet_spec *spec, const char *who);
 /* Bytes of a checked spec. */
 static inline size_t duet_spec_bytes(const duet_spec *spec) {
     return (size_t)duet_shape_count(&spec->shape) * duet_dtype_size((duet_dtype)spec->dtype);
+}
+
+/* The same for any spec without free dimensions; false where the size overflows. */
+static inline bool duet_spec_bytes_checked(size_t *bytes, const duet_spec *spec) {
+    size_t product = duet_dtype_size((duet_dtype)spec->dtype);
+    for (int64_t i = 0; i < spec->shape.rank; i++)
+        if (__builtin_mul_overflow(product, (size_t)spec->shape.dims[i], &product)) return false;
+    *bytes = product;
+    return product <= INT64_MAX;
 }
 
 /* NumPy broadcasting of two shapes; false where they do not fit. A free dimension meets 1 as

@@ -1,0 +1,114 @@
+#include "op.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* op_list.inc is made by the Makefile: DUET_OP_ENTRY(name) for every file ops/name.c. */
+#define DUET_OP_ENTRY(name) extern const duet_op duet_op_##name;
+#include "op_list.inc"
+#undef DUET_OP_ENTRY
+
+static const duet_op *const built_in[] = {
+#define DUET_OP_ENTRY(name) &duet_op_##name,
+#include "op_list.inc"
+#undef DUET_OP_ENTRY
+};
+enum { BUILT_IN = sizeof built_in / sizeof *built_in };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const duet_op **registered;
+static int n_registered;
+
+int duet_op_count(void) {
+    pthread_mutex_lock(&lock);
+    int count = BUILT_IN + n_registered;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+const duet_op *duet_op_at(int index) {
+    if (index < 0) return NULL;
+    if (index < BUILT_IN) return built_in[index];
+    pthread_mutex_lock(&lock);
+    const duet_op *op = index - BUILT_IN < n_registered ? registered[index - BUILT_IN] : NULL;
+    pthread_mutex_unlock(&lock);
+    return op;
+}
+
+/* Levenshtein distance, for the suggestion in a message; names are shorter than 32. */
+static int distance(const char *a, const char *b) {
+    int row[33], na = (int)strnlen(a, 32), nb = (int)strnlen(b, 32);
+    for (int j = 0; j <= nb; j++) row[j] = j;
+    for (int i = 1; i <= na; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= nb; j++) {
+            int change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            int shift = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            row[j] = change < shift ? change : shift;
+        }
+    }
+    return row[nb];
+}
+
+static const duet_op *find_quietly(const char *name, const duet_op **nearest) {
+    int best = 3; /* a suggestion further away than two letters would not help */
+    for (int i = 0, count = duet_op_count(); i < count; i++) {
+        const duet_op *op = duet_op_at(i);
+        if (strcmp(op->name, name) == 0) return op;
+        int away = distance(op->name, name);
+        if (away < best) best = away, *nearest = op;
+    }
+    return NULL;
+}
+
+const duet_op *duet_op_find(const char *name) {
+    const duet_op *nearest = NULL, *op = find_quietly(name, &nearest);
+    if (op) return op;
+    if (nearest)
+        duet_fail(DUET_STATUS_NOT_FOUND, "no op \"%s\"; did you mean \"%s\"?", name, nearest->name);
+    else
+        duet_fail(DUET_STATUS_NOT_FOUND, "no op \"%s\"; `duet ops` lists them", name);
+    return NULL;
+}
+
+static duet_status check_descriptor(const duet_op *op) {
+    CHECK(op && op->name && *op->name, DUET_STATUS_ARGUMENT, "op_register: expected a name");
+    CHECK(op->doc && op->infer && op->run, DUET_STATUS_ARGUMENT,
+          "op_register: %s: expected doc, infer and run", op->name);
+    CHECK(op->n_in >= 0 && op->n_in <= DUET_MAX_INPUTS && op->n_in_max <= DUET_MAX_INPUTS &&
+              op->n_out <= DUET_MAX_OUTPUTS,
+          DUET_STATUS_ARGUMENT, "op_register: %s: expected at most %d inputs and %d outputs",
+          op->name, DUET_MAX_INPUTS, DUET_MAX_OUTPUTS);
+    return DUET_OK;
+}
+
+duet_status duet_op_register(const duet_op *op) {
+    TRY(check_descriptor(op));
+    const duet_op *nearest = NULL;
+    CHECK(!find_quietly(op->name, &nearest), DUET_STATUS_ARGUMENT,
+          "op_register: the name \"%s\" is taken", op->name);
+    pthread_mutex_lock(&lock);
+    const duet_op **larger = realloc(registered, ((size_t)n_registered + 1) * sizeof *registered);
+    if (larger) {
+        registered = larger;
+        registered[n_registered++] = op;
+    }
+    pthread_mutex_unlock(&lock);
+    CHECK(larger, DUET_STATUS_MEMORY, "op_register: no memory for \"%s\"", op->name);
+    return DUET_OK;
+}
+
+int duet_op_attr_count(const duet_op *op) {
+    int count = 0;
+    while (count < DUET_MAX_ATTRS && op->attrs[count].kind != DUET_ATTR_NONE) count++;
+    return count;
+}
+
+const char *duet_op_input_name(const duet_op *op, int index) {
+    int last = 0;
+    while (last + 1 < 4 && op->in_names[last + 1]) last++;
+    const char *name = op->in_names[index < last ? index : last];
+    return name ? name : "x";
+}

@@ -1,0 +1,95 @@
+#include "value.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static duet_tensor *scalar(duet_dtype dtype, const void *bytes, uint32_t flags) {
+    duet_spec spec = {.dtype = dtype};
+    duet_tensor *t = duet_tensor_alloc(&spec);
+    if (!t) return NULL;
+    memcpy(t->data, bytes, duet_dtype_size(dtype));
+    t->flags = flags;
+    return duet_scope_own(t);
+}
+
+duet_tensor *duet_f32(float value) { return scalar(DUET_F32, &value, 0); }
+duet_tensor *duet_f64(double value) { return scalar(DUET_F64, &value, 0); }
+duet_tensor *duet_i32(int32_t value) { return scalar(DUET_I32, &value, 0); }
+duet_tensor *duet_bool(bool value) { return scalar(DUET_BOOL, &(uint8_t){value}, 0); }
+
+duet_tensor *duet_literal_f32(float value) { return scalar(DUET_F32, &value, DUET_TENSOR_LITERAL); }
+duet_tensor *duet_literal_f64(double value) {
+    return scalar(DUET_F64, &value, DUET_TENSOR_LITERAL);
+}
+duet_tensor *duet_literal_i32(int32_t value) {
+    return scalar(DUET_I32, &value, DUET_TENSOR_LITERAL);
+}
+duet_tensor *duet_literal_bool(bool value) {
+    return scalar(DUET_BOOL, &(uint8_t){value}, DUET_TENSOR_LITERAL);
+}
+
+static duet_tensor *new_value(duet_shape shape, duet_dtype dtype, const char *who) {
+    duet_spec spec = {.shape = shape, .dtype = dtype};
+    if (duet_spec_check(&spec, who) != DUET_OK) return NULL;
+    duet_tensor *t = duet_tensor_alloc(&spec);
+    return t ? duet_scope_own(t) : NULL;
+}
+
+duet_tensor *duet_from_data(duet_shape shape, duet_dtype dtype, const void *data) {
+    duet_tensor *t = new_value(shape, dtype, "from_data");
+    if (t) memcpy(t->data, data, duet_spec_bytes(&t->spec));
+    return t;
+}
+
+duet_tensor *duet_full(duet_shape shape, duet_dtype dtype, double value) {
+    duet_tensor *t = new_value(shape, dtype, "full");
+    if (!t) return NULL;
+    int64_t count = duet_tensor_count(t);
+    switch (dtype) {
+    case DUET_F32:
+        for (int64_t i = 0; i < count; i++) ((float *)t->data)[i] = (float)value;
+        break;
+    case DUET_F64:
+        for (int64_t i = 0; i < count; i++) ((double *)t->data)[i] = value;
+        break;
+    case DUET_I32:
+        for (int64_t i = 0; i < count; i++) ((int32_t *)t->data)[i] = (int32_t)value;
+        break;
+    default: memset(t->data, value != 0, (size_t)count); break;
+    }
+    return t;
+}
+
+duet_tensor *duet_zeros(duet_shape shape, duet_dtype dtype) {
+    duet_tensor *t = new_value(shape, dtype, "zeros");
+    if (t) memset(t->data, 0, duet_spec_bytes(&t->spec));
+    return t;
+}
+
+const void *duet_data(const duet_tensor *tensor) {
+    if (!tensor) return NULL;
+    if (!tensor->data)
+        duet_fail(DUET_STATUS_STATE,
+                  "data: the value %s is not available while tracing; return it from the function, "
+                  "or pass it in as a literal",
+                  DUET_SPEC_TEXT(&tensor->spec));
+    return tensor->data;
+}
+
+double duet_item(const duet_tensor *tensor, int64_t index) {
+    const void *data = duet_data(tensor);
+    if (!data) return NAN;
+    int64_t count = duet_tensor_count(tensor);
+    if (index < 0 || index >= count) {
+        duet_fail(DUET_STATUS_ARGUMENT,
+                  "item: expected an index from 0 to %" PRId64 " for %s, got %" PRId64, count - 1,
+                  DUET_SPEC_TEXT(&tensor->spec), index);
+        return NAN;
+    }
+    switch (tensor->spec.dtype) {
+    case DUET_F32: return ((const float *)data)[index];
+    case DUET_F64: return ((const double *)data)[index];
+    case DUET_I32: return ((const int32_t *)data)[index];
+    default: return ((const uint8_t *)data)[index];
+    }
+}
