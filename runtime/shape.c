@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 bool duet_shape_is_free(const duet_shape *shape) {
     for (int64_t i = 0; i < shape->rank; i++)
@@ -24,8 +23,9 @@ duet_status duet_spec_check(const duet_spec *spec, const char *who) {
     int64_t bytes = (int64_t)duet_dtype_size((duet_dtype)spec->dtype);
     for (int64_t i = 0; i < shape->rank; i++) {
         int64_t dim = shape->dims[i] == 0 ? 1 : shape->dims[i];
-        CHECK(!__builtin_mul_overflow(bytes, dim, &bytes), DUET_STATUS_OVERFLOW,
-              "%s: %s has more bytes than 63 bits can count", who, DUET_SPEC_TEXT(spec));
+        CHECK(!__builtin_mul_overflow(bytes, dim, &bytes) && bytes <= DUET_MAX_BYTES,
+              DUET_STATUS_OVERFLOW, "%s: %s has more bytes than a program can address", who,
+              DUET_SPEC_TEXT(spec));
     }
     return DUET_OK;
 }
@@ -81,6 +81,17 @@ const char *duet_spec_text(duet_text *buffer, const duet_spec *spec) {
     return buffer->chars;
 }
 
+/* Digits alone: no sign, no space, and false beyond 63 bits. */
+static bool parse_dim(int64_t *dim, const char **at) {
+    const char *p = *at;
+    if (*p < '0' || *p > '9') return false;
+    for (*dim = 0; *p >= '0' && *p <= '9'; p++)
+        if (__builtin_mul_overflow(*dim, 10, dim) || __builtin_add_overflow(*dim, *p - '0', dim))
+            return false;
+    *at = p;
+    return true;
+}
+
 static bool parse_dims(duet_shape *shape, const char **at) {
     const char *p = *at;
     if (*p == ']') return *at = p + 1, true;
@@ -90,11 +101,8 @@ static bool parse_dims(duet_shape *shape, const char **at) {
         if (*p == '?') {
             *dim = DUET_FREE_DIM;
             p++;
-        } else {
-            char *end;
-            *dim = strtoll(p, &end, 10);
-            if (end == p || *dim < 0) return false;
-            p = end;
+        } else if (!parse_dim(dim, &p)) {
+            return false;
         }
         if (*p == ']') return *at = p + 1, true;
         if (*p++ != ',') return false;

@@ -10,6 +10,10 @@
 
 enum { DUET_MAX_RANK = 6 };
 
+/* No value has more bytes: 57-bit addresses, half of them the program's, are the most that there
+ * is. Well below 2^63, so that adding a header or rounding up never overflows. */
+#define DUET_MAX_BYTES ((int64_t)1 << 56)
+
 /* A dimension that a declared signature leaves open ("f32[?,20]"). It occurs only inside a trace:
  * a tensor with data always has all its dimensions. */
 enum { DUET_FREE_DIM = -1 };
@@ -22,8 +26,7 @@ typedef struct duet_shape {
 
 typedef struct duet_spec {
     duet_shape shape;
-    int64_t
-        dtype; /* a duet_dtype; 64 bits wide so that a spec has no padding and compares as bytes */
+    int64_t dtype; /* a duet_dtype; 64 bits so that a spec has no padding and compares as bytes */
 } duet_spec;
 
 /* DUET_SHAPE(2, 3) is the shape [2,3]; DUET_SCALAR is []. */
@@ -47,8 +50,9 @@ static inline int64_t duet_shape_count(const duet_shape *shape) {
 
 bool duet_shape_is_free(const duet_shape *shape); /* has a DUET_FREE_DIM */
 
-/* Checks rank, negative dimensions and overflow of `count * element size` (each partial product
- * too, so that [0, 2^62] is refused as NumPy refuses it). `who` begins the message. */
+/* Checks dtype, rank, negative dimensions and that the size is at most DUET_MAX_BYTES (with
+ * dimensions of 0 taken for 1, so that [0, 2^62] is refused as NumPy refuses it). A free dimension
+ * is refused as negative. `who` begins the message. */
 duet_status duet_spec_check(const duet_spec *spec, const char *who);
 
 /* Bytes of a checked spec. */
@@ -56,13 +60,13 @@ static inline size_t duet_spec_bytes(const duet_spec *spec) {
     return (size_t)duet_shape_count(&spec->shape) * duet_dtype_size((duet_dtype)spec->dtype);
 }
 
-/* The same for any spec without free dimensions; false where the size overflows. */
+/* The same for any spec without free dimensions; false above DUET_MAX_BYTES. */
 static inline bool duet_spec_bytes_checked(size_t *bytes, const duet_spec *spec) {
     size_t product = duet_dtype_size((duet_dtype)spec->dtype);
     for (int64_t i = 0; i < spec->shape.rank; i++)
         if (__builtin_mul_overflow(product, (size_t)spec->shape.dims[i], &product)) return false;
     *bytes = product;
-    return product <= INT64_MAX;
+    return product <= (size_t)DUET_MAX_BYTES;
 }
 
 /* NumPy broadcasting of two shapes; false where they do not fit. A free dimension meets 1 as
@@ -71,7 +75,7 @@ bool duet_shape_broadcast(duet_shape *out, const duet_shape *a, const duet_shape
 
 /* "f32[64,20]", "[2,?]": written into the caller's buffer, which is also returned. */
 typedef struct duet_text {
-    char chars[128];
+    char chars[160]; /* "bool[" and six numbers of 20 characters need 132 */
 } duet_text;
 const char *duet_shape_text(duet_text *buffer, const duet_shape *shape);
 const char *duet_spec_text(duet_text *buffer, const duet_spec *spec);

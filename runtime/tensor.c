@@ -26,7 +26,7 @@ static duet_tensor *new_header(const duet_spec *spec, size_t data_bytes, uint32_
 duet_tensor *duet_tensor_alloc(const duet_spec *spec) {
     size_t bytes;
     if (__builtin_expect(!duet_spec_bytes_checked(&bytes, spec), 0)) {
-        duet_fail(DUET_STATUS_OVERFLOW, "tensor: %s has more bytes than 63 bits can count",
+        duet_fail(DUET_STATUS_OVERFLOW, "tensor: %s has more bytes than a program can address",
                   DUET_SPEC_TEXT(spec));
         return NULL;
     }
