@@ -18,7 +18,7 @@ static duet_tensor *new_header(const duet_spec *spec, size_t data_bytes, uint32_
     atomic_init(&t->refs, 1);
     t->flags = flags;
     t->value = -1;
-    t->trace = NULL;
+    t->trace = 0;
     t->name = NULL;
     return t;
 }
@@ -43,7 +43,7 @@ duet_tensor *duet_tensor_share(duet_tensor *owner, const duet_spec *spec) {
     return t;
 }
 
-duet_tensor *duet_tensor_symbol(const duet_spec *spec, void *trace, int32_t value) {
+duet_tensor *duet_tensor_symbol(const duet_spec *spec, uint64_t trace, int32_t value) {
     duet_tensor *t = new_header(spec, 0, DUET_TENSOR_SYMBOLIC);
     if (!t) return NULL;
     t->trace = trace;
@@ -51,8 +51,10 @@ duet_tensor *duet_tensor_symbol(const duet_spec *spec, void *trace, int32_t valu
     return t;
 }
 
+_Thread_local bool (*duet_variable_check)(const char *name);
+
 duet_tensor *duet_variable_new(const char *name, const duet_tensor *initial) {
-    if (!initial) return NULL;
+    if (!initial || (duet_variable_check && !duet_variable_check(name))) return NULL;
     if (!initial->data) {
         duet_fail(DUET_STATUS_STATE, "variable %s: initial value is not available while tracing",
                   name ? name : "");

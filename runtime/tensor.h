@@ -29,7 +29,7 @@ struct duet_tensor {
     _Atomic uint32_t refs;
     uint32_t flags;
     int32_t value; /* symbolic: value id in the trace ... */
-    void *trace;   /* ... that this is; runtime never looks inside */
+    uint64_t trace; /* ... with this serial number */
     char *name;    /* variables: owned, for messages; else NULL */
 };
 
@@ -45,12 +45,16 @@ duet_tensor *duet_tensor_alloc(const duet_spec *spec);
 /* A tensor of `spec` that shares `owner`'s data (same number of bytes). */
 duet_tensor *duet_tensor_share(duet_tensor *owner, const duet_spec *spec);
 
-/* A symbolic tensor: value `value` of `trace`. */
-duet_tensor *duet_tensor_symbol(const duet_spec *spec, void *trace, int32_t value);
+/* A symbolic tensor: value `value` of the trace with serial number `trace`. */
+duet_tensor *duet_tensor_symbol(const duet_spec *spec, uint64_t trace, int32_t value);
 
 /* A variable with a copy of `initial`'s data. `name` (copied, may be NULL) is for messages and the
  * text form. The caller holds it and releases it. */
 duet_tensor *duet_variable_new(const char *name, const duet_tensor *initial);
+
+/* Asked before a variable is made in this thread, where it is set (by a tracer): false, with a
+ * message, refuses. */
+extern _Thread_local bool (*duet_variable_check)(const char *name);
 
 /* Called before a variable's data is written: where a value still shares it, gives the variable
  * data of its own (copied when `keep`), so that the value never changes. */

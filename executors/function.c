@@ -1,0 +1,143 @@
+/* Functions: making them, calling them. The cache of plans is function_cache.c. */
+#include "function.h"
+
+#include "thread_state.h"
+#include "trace.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { MAX_NESTING = 64 }; /* functions inside functions; more is a function that calls itself */
+
+duet_function *duet_function_new(const char *name, duet_callback body, int n_in, int n_out,
+                                 void *user) {
+    duet_function *f = NULL;
+    if (!body || n_in < 0 || n_in > DUET_MAX_INPUTS || n_out < 1 || n_out > DUET_MAX_OUTPUTS)
+        duet_fail(DUET_STATUS_ARGUMENT,
+                  "function %s: expected a body, 0 to %d inputs and 1 to %d outputs, got %d and %d",
+                  name ? name : "", DUET_MAX_INPUTS, DUET_MAX_OUTPUTS, n_in, n_out);
+    else if (!(f = calloc(1, sizeof *f)) || !(f->name = strdup(name ? name : "function")))
+        duet_fail(DUET_STATUS_MEMORY, "function: no memory");
+    if (!f || !f->name) {
+        free(f);
+        return NULL;
+    }
+    f->body = body;
+    f->user = user;
+    f->n_in = n_in;
+    f->n_out = n_out;
+    pthread_mutex_init(&f->lock, NULL);
+    return f;
+}
+
+/* The two short forms: `user` is the function pointer itself (POSIX lets them pass as void *). */
+static duet_status call_unary_body(duet_tensor **out, duet_tensor *const *in, void *user) {
+    out[0] = ((duet_tensor * (*)(duet_tensor *)) user)(in[0]);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status call_binary_body(duet_tensor **out, duet_tensor *const *in, void *user) {
+    out[0] = ((duet_tensor * (*)(duet_tensor *, duet_tensor *)) user)(in[0], in[1]);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+duet_function *duet_function_unary(const char *name, duet_tensor *(*body)(duet_tensor *)) {
+    return duet_function_new(name, body ? call_unary_body : NULL, 1, 1, (void *)body);
+}
+
+duet_function *duet_function_binary(const char *name,
+                                    duet_tensor *(*body)(duet_tensor *, duet_tensor *)) {
+    return duet_function_new(name, body ? call_binary_body : NULL, 2, 1, (void *)body);
+}
+
+void duet_function_free(duet_function *f) {
+    if (!f) return;
+    duet_function_clear(f);
+    pthread_mutex_destroy(&f->lock);
+    free(f->declared);
+    free(f->free_trace_keys);
+    free(f->name);
+    free(f);
+}
+
+duet_status duet_function_declare(duet_function *f, const char *signature) {
+    duet_spec specs[DUET_MAX_INPUTS];
+    int count;
+    TRY(duet_signature_parse(specs, &count, f->n_in, signature));
+    CHECK(count == f->n_in, DUET_STATUS_ARGUMENT, "function %s: expected %d types, got \"%s\"",
+          f->name, f->n_in, signature);
+    duet_spec *declared = malloc(((size_t)count + 1) * sizeof *declared);
+    CHECK(declared, DUET_STATUS_MEMORY, "function %s: no memory", f->name);
+    memcpy(declared, specs, (size_t)count * sizeof *declared);
+    duet_function_clear(f);
+    free(f->declared);
+    f->declared = declared;
+    return DUET_OK;
+}
+
+static duet_status check_arguments(const duet_function *f, duet_tensor *const *in) {
+    for (int i = 0; i < f->n_in; i++) {
+        if (!in[i] && duet_error_code() != DUET_OK) return duet_error_code();
+        CHECK(in[i], DUET_STATUS_ARGUMENT, "function %s: argument %d is NULL", f->name, i);
+        CHECK(!f->declared || duet_spec_fits(&f->declared[i], &in[i]->spec), DUET_STATUS_SHAPE,
+              "function %s: argument %d: expected %s, got %s", f->name, i,
+              DUET_SPEC_TEXT(&f->declared[i]), DUET_SPEC_TEXT(&in[i]->spec));
+    }
+    return DUET_OK;
+}
+
+/* Runs the body where it stands: op by op, or into the trace that is being recorded. */
+static duet_status call_inline(duet_function *f, duet_tensor **out, duet_tensor *const *in) {
+    static _Thread_local int nesting;
+    CHECK(nesting < MAX_NESTING, DUET_STATUS_STATE,
+          "function %s: functions are nested %d deep; does it call itself?", f->name, MAX_NESTING);
+    for (int i = 0; i < f->n_out; i++) out[i] = NULL;
+    nesting++;
+    duet_scope_open();
+    duet_status status = f->body(out, in, f->user);
+    for (int i = 0; i < f->n_out && status == DUET_OK; i++)
+        if (!out[i])
+            status = duet_fail(DUET_STATUS_ARGUMENT, "function %s: result %d is NULL", f->name, i);
+    if (status != DUET_OK)
+        for (int i = 0; i < f->n_out; i++) out[i] = NULL;
+    duet_scope_close_many(out, f->n_out);
+    nesting--;
+    return status;
+}
+
+static duet_status replay(duet_plan *plan, duet_tensor **out, duet_tensor *const *in) {
+    void *in_data[DUET_MAX_INPUTS], *out_data[DUET_MAX_OUTPUTS];
+    const duet_graph *g = plan->graph;
+    for (int32_t i = 0; i < g->n_inputs; i++) in_data[i] = in[i]->data;
+    for (int32_t i = 0; i < g->n_results; i++) {
+        duet_tensor *t = duet_tensor_alloc(&g->values[g->results[i]].spec);
+        out[i] = t ? duet_scope_own(t) : NULL;
+        if (!out[i]) return DUET_STATUS_MEMORY;
+        out_data[i] = out[i]->data;
+    }
+    return duet_plan_run(plan, in_data, out_data);
+}
+
+duet_status duet_call(duet_function *f, duet_tensor **out, duet_tensor *const *in) {
+    for (int i = 0; i < f->n_out; i++) out[i] = NULL;
+    TRY(check_arguments(f, in));
+    if (duet_thread.trace || duet_thread.run_eagerly || duet_thread.tapes)
+        return call_inline(f, out, in);
+    duet_entry *entry = duet_function_entry(f, in);
+    if (!entry) return duet_error_code();
+    duet_status status = replay(entry->plan, out, in);
+    duet_entry_release(entry);
+    if (status != DUET_OK)
+        for (int i = 0; i < f->n_out; i++) out[i] = NULL;
+    return status;
+}
+
+duet_tensor *duet_call_unary(duet_function *f, duet_tensor *x) {
+    duet_tensor *out[DUET_MAX_OUTPUTS];
+    return f && duet_call(f, out, &x) == DUET_OK ? out[0] : NULL;
+}
+
+duet_tensor *duet_call_binary(duet_function *f, duet_tensor *x, duet_tensor *y) {
+    duet_tensor *out[DUET_MAX_OUTPUTS];
+    return f && duet_call(f, out, (duet_tensor *[]){x, y}) == DUET_OK ? out[0] : NULL;
+}

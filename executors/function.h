@@ -1,0 +1,42 @@
+/* Functions, as the rest of executors/ sees them; the public side is in duet.h. */
+#ifndef DUET_FUNCTION_H
+#define DUET_FUNCTION_H
+
+#include "plan.h"
+#include "signature.h"
+
+/* One signature's plan in a function's cache. */
+typedef struct duet_entry {
+    struct duet_entry *next; /* most recently used first */
+    duet_plan *plan;
+    _Atomic uint32_t refs; /* the cache holds one, every running call one */
+    duet_arg_key keys[];   /* n_in of them */
+} duet_entry;
+
+enum { DUET_CACHE_ROOM = 64 }; /* plans a function keeps */
+
+struct duet_function {
+    char *name;
+    duet_callback body;
+    void *user;
+    int n_in, n_out;
+    duet_spec *declared;           /* n_in specs with free dimensions, or NULL */
+    duet_graph *free_trace;        /* the declared signature's trace, made once ... */
+    duet_arg_key *free_trace_keys; /* ... for these literals and variables */
+
+    pthread_mutex_t lock; /* guards all below */
+    duet_entry *entries;
+    duet_function_stats stats;
+    int traced_in_a_row; /* calls, each of which had to trace */
+    bool warned;
+};
+
+/* The plan for these arguments, traced if need be; a reference that the caller releases. */
+duet_entry *duet_function_entry(duet_function *function, duet_tensor *const *in);
+void duet_entry_release(duet_entry *entry);
+
+/* Traces the body for arguments whose tensors have the specs of `keys`. */
+duet_graph *duet_function_trace(duet_function *function, duet_tensor *const *in,
+                                const duet_arg_key *keys);
+
+#endif

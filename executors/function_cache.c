@@ -1,0 +1,210 @@
+/* A function's plans, by signature: found, traced, dropped; and why it had to trace again. */
+#include "function.h"
+
+#include "core/attrs.h"
+#include "passes.h"
+#include "thread_state.h"
+#include "trace.h"
+#include "warning.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { TRACES_BEFORE_WARNING = 5 };
+
+void duet_entry_release(duet_entry *entry) {
+    if (atomic_fetch_sub_explicit(&entry->refs, 1, memory_order_acq_rel) != 1) return;
+    duet_plan_free(entry->plan);
+    free(entry);
+}
+
+/* ---- tracing -----------------------------------------------------------------------------------
+ */
+
+static duet_status record_body(duet_function *f, duet_trace *trace, duet_tensor *const *in,
+                               const duet_arg_key *keys) {
+    duet_tensor *args[DUET_MAX_INPUTS], *out[DUET_MAX_OUTPUTS] = {NULL};
+    for (int i = 0; i < f->n_in; i++) { /* literals and variables pass as they are */
+        args[i] = duet_trace_input(trace, &keys[i].spec);
+        if (!args[i]) return duet_error_code();
+        if (keys[i].kind != DUET_ARG_TENSOR) args[i] = in[i];
+    }
+    TRY(f->body(out, args, f->user));
+    return duet_trace_results(trace, out, f->n_out);
+}
+
+duet_graph *duet_function_trace(duet_function *f, duet_tensor *const *in,
+                                const duet_arg_key *keys) {
+    duet_trace *trace = duet_trace_begin(f->name, f->stats.traces == 0);
+    if (!trace) return NULL;
+    uint64_t tapes = duet_thread.tapes; /* tapes outside do not see the body's inside */
+    duet_thread.tapes = 0;
+    int depth = duet_scope_depth();
+    duet_scope_open();
+    duet_status status = record_body(f, trace, in, keys);
+    while (duet_scope_depth() > depth) duet_scope_close(NULL); /* those a failing body left, too */
+    duet_thread.tapes = tapes;
+    duet_graph *graph = duet_trace_end(trace);
+    if (status == DUET_OK) return graph;
+    duet_graph_free(graph);
+    return NULL;
+}
+
+/* The declared signature's one trace with this call's dimensions filled in. */
+static duet_graph *specialise(const duet_graph *trace, const duet_arg_key *keys) {
+    duet_graph *graph = duet_graph_copy(trace);
+    if (!graph) return NULL;
+    for (int32_t i = 0; i < graph->n_inputs; i++)
+        graph->values[graph->inputs[i]].spec = keys[i].spec;
+    duet_status status = DUET_OK;
+    for (int32_t i = 0; i < graph->n_nodes && status == DUET_OK; i++)
+        status = duet_graph_infer(graph, i);
+    if (status == DUET_OK) return graph;
+    duet_graph_free(graph);
+    return NULL;
+}
+
+static bool same_but_dims(const duet_arg_key *a, const duet_arg_key *b, int count) {
+    for (int i = 0; i < count; i++)
+        if (a[i].kind != b[i].kind || a[i].bits != b[i].bits) return false;
+    return true;
+}
+
+static duet_graph *trace_declared(duet_function *f, duet_tensor *const *in,
+                                  const duet_arg_key *keys) {
+    size_t bytes = (size_t)f->n_in * sizeof *keys;
+    if (!f->free_trace || !same_but_dims(f->free_trace_keys, keys, f->n_in)) {
+        duet_arg_key *declared = malloc(bytes + 1);
+        if (!declared) return duet_fail(DUET_STATUS_MEMORY, "function: no memory"), NULL;
+        memcpy(declared, keys, bytes);
+        for (int i = 0; i < f->n_in; i++) declared[i].spec = f->declared[i];
+        duet_graph *graph = duet_function_trace(f, in, declared);
+        if (!graph) return free(declared), NULL;
+        f->stats.traces++;
+        duet_graph_free(f->free_trace);
+        free(f->free_trace_keys);
+        f->free_trace = graph;
+        f->free_trace_keys = declared;
+    }
+    return specialise(f->free_trace, keys);
+}
+
+static duet_plan *new_plan(duet_function *f, duet_tensor *const *in, const duet_arg_key *keys) {
+    duet_graph *graph = NULL;
+    if (f->declared)
+        graph = trace_declared(f, in, keys);
+    else if ((graph = duet_function_trace(f, in, keys)))
+        f->stats.traces++;
+    if (!graph) return NULL;
+    if (duet_run_passes(graph) == DUET_OK) return duet_plan_new(graph);
+    duet_graph_free(graph);
+    return NULL;
+}
+
+/* ---- why again ---------------------------------------------------------------------------------
+ */
+
+static void warn_of_retraces(duet_function *f, const duet_arg_key *keys) {
+    const duet_entry *before = f->entries; /* the most recently used one */
+    for (int i = 0; i < f->n_in; i++) {
+        if (memcmp(&keys[i], &before->keys[i], sizeof *keys) == 0) continue;
+        duet_text old_text, new_text;
+        duet_warn(
+            "function %s traced in %d calls of %d: argument %d: %s -> %s; %s", f->name,
+            TRACES_BEFORE_WARNING, TRACES_BEFORE_WARNING, i,
+            duet_arg_key_text(&old_text, &before->keys[i]), duet_arg_key_text(&new_text, &keys[i]),
+            keys[i].kind == DUET_ARG_LITERAL    ? "pass the number as a tensor"
+            : keys[i].kind == DUET_ARG_VARIABLE ? "pass its value, or capture one variable"
+                                                : "declare a signature with a free dimension (?)");
+        f->warned = true;
+        return;
+    }
+}
+
+/* ---- the cache: most recently used first --------------------------------------------------------
+ */
+
+static duet_entry *find(duet_function *f, const duet_arg_key *keys) {
+    size_t bytes = (size_t)f->n_in * sizeof *keys;
+    for (duet_entry **at = &f->entries; *at; at = &(*at)->next) {
+        duet_entry *entry = *at;
+        if (memcmp(entry->keys, keys, bytes) != 0) continue;
+        *at = entry->next;
+        entry->next = f->entries;
+        f->entries = entry;
+        return entry;
+    }
+    return NULL;
+}
+
+static void drop_last(duet_function *f) {
+    duet_entry **at = &f->entries;
+    while ((*at)->next) at = &(*at)->next;
+    duet_entry_release(*at);
+    *at = NULL;
+    f->stats.live_graphs--;
+    f->stats.evictions++;
+}
+
+static duet_entry *add(duet_function *f, duet_tensor *const *in, const duet_arg_key *keys) {
+    int64_t traces = f->stats.traces;
+    duet_plan *plan = new_plan(f, in, keys);
+    if (!plan) return NULL;
+    size_t bytes = (size_t)f->n_in * sizeof *keys;
+    duet_entry *entry = malloc(sizeof *entry + bytes);
+    if (!entry) {
+        duet_plan_free(plan);
+        duet_fail(DUET_STATUS_MEMORY, "function %s: no memory", f->name);
+        return NULL;
+    }
+    f->traced_in_a_row = f->stats.traces > traces ? f->traced_in_a_row + 1 : 0;
+    if (f->traced_in_a_row == TRACES_BEFORE_WARNING && f->entries && !f->warned)
+        warn_of_retraces(f, keys);
+    *entry = (duet_entry){.next = f->entries, .plan = plan};
+    atomic_init(&entry->refs, 1);
+    memcpy(entry->keys, keys, bytes);
+    f->entries = entry;
+    if (f->stats.live_graphs++ == DUET_CACHE_ROOM) drop_last(f);
+    return entry;
+}
+
+duet_entry *duet_function_entry(duet_function *f, duet_tensor *const *in) {
+    duet_arg_key keys[DUET_MAX_INPUTS];
+    for (int i = 0; i < f->n_in; i++) keys[i] = duet_arg_key_of(in[i]);
+    pthread_mutex_lock(&f->lock);
+    duet_entry *entry = find(f, keys);
+    if (entry)
+        f->traced_in_a_row = 0;
+    else
+        entry = add(f, in, keys);
+    if (entry) {
+        atomic_fetch_add_explicit(&entry->refs, 1, memory_order_relaxed);
+        f->stats.calls++;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return entry;
+}
+
+void duet_function_clear(duet_function *f) {
+    pthread_mutex_lock(&f->lock);
+    while (f->entries) {
+        duet_entry *next = f->entries->next;
+        duet_entry_release(f->entries);
+        f->entries = next;
+    }
+    duet_graph_free(f->free_trace);
+    f->free_trace = NULL;
+    f->stats.live_graphs = 0;
+    f->traced_in_a_row = 0;
+    pthread_mutex_unlock(&f->lock);
+}
+
+duet_function_stats duet_function_get_stats(const duet_function *f) {
+    duet_function *mutable = (duet_function *)f; /* the lock is no part of its value */
+    pthread_mutex_lock(&mutable->lock);
+    duet_function_stats stats = f->stats;
+    pthread_mutex_unlock(&mutable->lock);
+    return stats;
+}
+
+int64_t duet_trace_count(const duet_function *f) { return duet_function_get_stats(f).traces; }

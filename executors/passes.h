@@ -1,0 +1,29 @@
+/* The passes: graph in, graph out, one small file each. A pass leaves the graph compact and valid.
+ */
+#ifndef DUET_PASSES_H
+#define DUET_PASSES_H
+
+#include "graph.h"
+
+typedef duet_status (*duet_pass_fn)(duet_graph *graph);
+
+typedef struct duet_pass {
+    const char *name; /* as DUET_PASSES and `duet graph --pass` know it */
+    const char *doc;  /* one line */
+    duet_pass_fn run;
+    bool value_changing; /* results may differ in bits from the eager executor's */
+} duet_pass;
+
+/* In the order in which they run; ends with name == NULL. */
+extern const duet_pass duet_passes[];
+
+/* Runs every pass that DUET_PASSES leaves on; verifies after each where DUET_VERIFY says so. */
+duet_status duet_run_passes(duet_graph *graph);
+
+duet_status duet_pass_fold(duet_graph *graph);
+duet_status duet_pass_cse(duet_graph *graph);
+duet_status duet_pass_algebra(duet_graph *graph);
+duet_status duet_pass_dce(duet_graph *graph);
+duet_status duet_pass_fuse(duet_graph *graph);
+
+#endif
