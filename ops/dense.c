@@ -1,0 +1,89 @@
+#include "core/product.h"
+#include "core/infer.h"
+#include "ops_elementwise.h"
+#include "ops_nn.h"
+
+extern const duet_op duet_op_dense;
+
+static bool is_none(const char *activation) {
+    return !activation || strcmp(activation, "none") == 0;
+}
+
+duet_tensor *duet_dense(duet_tensor *x, duet_tensor *w, duet_tensor *b, const char *activation) {
+    duet_tensor *y = duet_add(duet_matmul(x, w), b);
+    if (is_none(activation)) return y;
+    const duet_op *op = duet_op_find(activation);
+    return op ? duet_apply1(op, y) : NULL;
+}
+
+duet_tensor *duet_dense_fused(duet_tensor *x, duet_tensor *w, duet_tensor *b,
+                              const char *activation) {
+    return duet_apply(&duet_op_dense, (duet_attr[]){{.text = activation}},
+                      (duet_tensor *[]){x, w, b}, 3);
+}
+
+static duet_status infer(duet_spec *out, const duet_op_call *call) {
+    const char *activation = call->attrs[0].text;
+    CHECK(is_none(activation) || strcmp(activation, "relu") == 0, DUET_STATUS_ARGUMENT,
+          "dense: activation: expected \"none\" or \"relu\", got \"%s\"", activation);
+    TRY(duet_infer_product(out, call, false, false));
+    TRY(duet_infer_same_dtype(call, 1, 2));
+    const duet_shape *w = &call->in[1]->shape, *b = &call->in[2]->shape;
+    CHECK(w->rank == 2, DUET_STATUS_SHAPE, "dense: w: expected rank 2, got %s",
+          DUET_SPEC_TEXT(call->in[1]));
+    int64_t n;
+    CHECK(b->rank == 1 && duet_infer_meet(&n, w->dims[1], b->dims[0]), DUET_STATUS_SHAPE,
+          "dense: b: expected one element for each column of w %s, got %s",
+          DUET_SPEC_TEXT(call->in[1]), DUET_SPEC_TEXT(call->in[2]));
+    return DUET_OK;
+}
+
+static duet_status run(const duet_kernel *kernel) {
+    duet_run_product(kernel, &(duet_product){.bias = kernel->in[2].data,
+                                             .relu = !is_none(kernel->attrs[0].text)});
+    return DUET_OK;
+}
+
+/* relu's own rule, asked with relu's result in the place of its operand: both are above 0 at the
+ * same elements. */
+static duet_status through_relu(duet_tensor **grad, duet_tensor *const *y, duet_tensor **given) {
+    const duet_op *relu = duet_op_find("relu");
+    if (!relu) return duet_error_code();
+    return relu->grad(
+        grad,
+        &(duet_grad){
+            .op = relu, .in = y, .out = y, .out_grads = given, .n_in = 1, .n_out = 1, .needs = 1});
+}
+
+static duet_status grad(duet_tensor **in_grads, const duet_grad *call) {
+    duet_tensor *x = call->in[0], *w = call->in[1], *g = call->out_grads[0];
+    if (!is_none(call->attrs[0].text)) TRY(through_relu(&g, call->out, &(duet_tensor *){g}));
+    if (call->needs & 1) in_grads[0] = duet_matmul_flags(g, w, false, true);
+    if (call->needs & 2) {
+        in_grads[1] = duet_matmul_flags(x, g, true, false);
+        if (x->spec.shape.rank > 2) in_grads[1] = duet_sum_to_like(in_grads[1], w);
+    }
+    if (call->needs & 4) in_grads[2] = duet_sum_to_like(g, call->in[2]);
+    return DUET_OK;
+}
+
+static duet_cost cost(const duet_op_call *call, const duet_spec *out) {
+    return duet_cost_product(call, out, false);
+}
+
+const duet_op duet_op_dense = {
+    .name = "dense",
+    .doc = "activation(x w + b) in one kernel, with the bits of matmul, add, relu; b is added last",
+    .n_in = 3,
+    .n_out = 1,
+    .in_names = {"x", "w", "b"},
+    .traits = DUET_OP_CONTRACTION,
+    .attrs = {{"activation", DUET_ATTR_TEXT, .initial.text = "none"}},
+    .infer = infer,
+    .run = run,
+    .grad = grad,
+    .cost = cost,
+    .samples = {"f32[4,5], f32[5,3], f32[3]; activation=relu", "f64[2,3,5], f64[5,17], f64[17]",
+                "f32[1,1], f32[1,1], f32[1]", "f32[0,5], f32[5,3], f32[3]",
+                "f32[33,20], f32[20,65], f32[65]; activation=relu"},
+};
