@@ -102,12 +102,14 @@ typedef struct duet_cost {
 
 enum {
     DUET_OP_INPLACE = 1 << 0, /* may write out[0] over an input of equal spec, lane by lane */
-    DUET_OP_VIEW = 1 << 1,    /* out[0] is in[0]'s bytes under another shape: never copied */
+    DUET_OP_VIEW = 1 << 1,    /* out[0] is in[0]'s bytes under another shape: never copied. `run`
+                                 then sees out[0].data == in[0].data and need not be called,
+                                 unless the op is stateful too */
     DUET_OP_REDUCTION = 1 << 2,
     DUET_OP_CONTRACTION = 1 << 3,
     DUET_OP_STATEFUL = 1 << 4,   /* has an effect beyond its outputs: kept, in program order */
-    DUET_OP_BY_REFERENCE = 1 << 6, /* takes variables themselves, not their value as of now (read) */
-    DUET_OP_SHAPE_ONLY = 1 << 5, /* reads only the shape of its last input (..._like ops) */
+    DUET_OP_SHAPE_ONLY = 1 << 5, /* of inputs 1 .. it reads only the shapes (..._like ops) */
+    DUET_OP_BY_REFERENCE = 1 << 6, /* takes a variable itself, not its value as of now (read) */
 };
 
 /* See kernels/elementwise.h: an elementwise op's scalar expression in all its compiled forms. */
@@ -119,7 +121,7 @@ struct duet_op {
     const char *name;
     const char *doc;         /* one line: formula, then what is special */
     int n_in, n_in_max;      /* fewest and most inputs; n_in_max 0 means n_in */
-    int n_out;               /* number of outputs; -1: infer tells (cond, while) */
+    int n_out;               /* number of outputs; -1: as many as its first BODY attribute has */
     const char *in_names[4]; /* for messages: "x", "y"; the last one repeats */
     uint32_t traits;         /* DUET_OP_... */
     uint32_t writes;         /* bit i: input i is a variable that is read and written */
@@ -127,9 +129,10 @@ struct duet_op {
     duet_status (*infer)(duet_spec *out, const duet_op_call *call); /* out: one spec per output */
     duet_status (*run)(const duet_kernel *kernel); /* the kernel; inputs are as inferred */
     duet_status (*grad)(duet_tensor **in_grads,
-                        const duet_grad *call);                     /* NULL: not differentiable */
-    duet_cost (*cost)(const duet_op_call *call, const duet_spec *out); /* NULL: one flop an output */
-    const duet_elementwise *elementwise;                            /* NULL: not elementwise */
+                        const duet_grad *call); /* NULL: not differentiable */
+    duet_cost (*cost)(const duet_op_call *call,
+                      const duet_spec *out); /* NULL: one flop an output */
+    const duet_elementwise *elementwise;     /* NULL: not elementwise */
     double domain[2]; /* where samples' values are drawn; {0,0} means [-2, 2] */
     /* What the generic tests call the op with: "f32[3,4], f32[4]; axis=1". Inputs, then attributes;
      * "var f32[3]" makes a variable. */
@@ -150,6 +153,17 @@ duet_status duet_dispatch(duet_tensor **out, const duet_op *op, const duet_attr 
 /* duet_dispatch for ops of one output: the result, or NULL. */
 duet_tensor *duet_apply(const duet_op *op, const duet_attr *attrs, duet_tensor *const *in,
                         int n_in);
+
+/* Notes where in the caller's source an op was called: in the graph node while tracing, in the
+ * message when it failed. The macros of the public headers wrap every typed function in it. */
+duet_tensor *duet_here_slowly(duet_tensor *result, const char *file, int line);
+static inline duet_tensor *duet_here(duet_tensor *result, const char *file, int line) {
+    if (__builtin_expect(result && !(result->flags & DUET_TENSOR_SYMBOLIC), 1)) return result;
+    return duet_here_slowly(result, file, line);
+}
+duet_status duet_here_status(duet_status status, const char *file, int line);
+#define DUET_HERE(call) duet_here(call, __FILE__, __LINE__)
+#define DUET_HERE_STATUS(call) duet_here_status(call, __FILE__, __LINE__)
 
 static inline duet_tensor *duet_apply1(const duet_op *op, duet_tensor *x) {
     return duet_apply(op, NULL, &x, 1);
@@ -176,6 +190,9 @@ int duet_op_count(void);
 const duet_op *duet_op_at(int index);
 
 int duet_op_attr_count(const duet_op *op);
+
+/* Outputs of a call: op->n_out, or where that is -1 those of its first BODY attribute. */
+int duet_op_n_out(const duet_op *op, const duet_attr *attrs);
 const char *duet_op_input_name(const duet_op *op, int index);
 
 #endif

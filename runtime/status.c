@@ -1,6 +1,7 @@
 #include "status.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@ enum { MESSAGE_BYTES = 1024 };
 
 static _Thread_local duet_status last_code;
 static _Thread_local char last_message[MESSAGE_BYTES];
+static _Thread_local bool located; /* the message tells where already */
 
 duet_status duet_fail(duet_status code, const char *format, ...) {
     char text[MESSAGE_BYTES]; /* apart, because an argument may be the old message itself */
@@ -17,15 +19,15 @@ duet_status duet_fail(duet_status code, const char *format, ...) {
     va_end(args);
     memcpy(last_message, text, sizeof text);
     last_code = code;
+    located = false;
     return code;
 }
 
-void duet_fail_append(const char *format, ...) {
+void duet_fail_at(const char *file, int line) {
+    if (last_code == DUET_OK || located) return;
+    located = true;
     size_t used = strlen(last_message);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(last_message + used, MESSAGE_BYTES - used, format, args);
-    va_end(args);
+    snprintf(last_message + used, MESSAGE_BYTES - used, " (at %s:%d)", file, line);
 }
 
 duet_status duet_error_code(void) { return last_code; }

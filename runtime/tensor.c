@@ -51,8 +51,10 @@ duet_tensor *duet_tensor_symbol(const duet_spec *spec, void *trace, int32_t valu
     return t;
 }
 
+_Thread_local bool (*duet_variable_check)(const char *name);
+
 duet_tensor *duet_variable_new(const char *name, const duet_tensor *initial) {
-    if (!initial) return NULL;
+    if (!initial || (duet_variable_check && !duet_variable_check(name))) return NULL;
     if (!initial->data) {
         duet_fail(DUET_STATUS_STATE, "variable %s: initial value is not available while tracing",
                   name ? name : "");

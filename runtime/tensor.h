@@ -52,6 +52,10 @@ duet_tensor *duet_tensor_symbol(const duet_spec *spec, void *trace, int32_t valu
  * text form. The caller holds it and releases it. */
 duet_tensor *duet_variable_new(const char *name, const duet_tensor *initial);
 
+/* Asked before a variable is made in this thread, where it is set (by a tracer): false, with a
+ * message, refuses. */
+extern _Thread_local bool (*duet_variable_check)(const char *name);
+
 /* Called before a variable's data is written: where a value still shares it, gives the variable
  * data of its own (copied when `keep`), so that the value never changes. */
 duet_status duet_variable_make_unique(duet_tensor *variable, bool keep);

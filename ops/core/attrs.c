@@ -1,5 +1,7 @@
 #include "core/attrs.h"
 
+#include "core/body.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +15,29 @@ const char *duet_attr_kind_name(duet_attr_kind kind) {
 
 void duet_attrs_init(duet_attr *attrs, const duet_op *op) {
     for (int i = 0; i < duet_op_attr_count(op); i++) attrs[i] = op->attrs[i].initial;
+}
+
+void duet_attrs_copy(duet_attr *to, const duet_op *op, const duet_attr *from) {
+    for (int i = 0; i < duet_op_attr_count(op); i++) {
+        to[i] = from[i];
+        switch (op->attrs[i].kind) {
+        case DUET_ATTR_TEXT: to[i].text = from[i].text ? strdup(from[i].text) : NULL; break;
+        case DUET_ATTR_TENSOR: duet_keep(to[i].tensor); break;
+        case DUET_ATTR_BODY: duet_body_keep(to[i].body); break;
+        default: break;
+        }
+    }
+}
+
+void duet_attrs_release(duet_attr *attrs, const duet_op *op) {
+    for (int i = 0; i < duet_op_attr_count(op); i++) {
+        switch (op->attrs[i].kind) {
+        case DUET_ATTR_TEXT: free((char *)attrs[i].text); break;
+        case DUET_ATTR_TENSOR: duet_release(attrs[i].tensor); break;
+        case DUET_ATTR_BODY: duet_body_release(attrs[i].body); break;
+        default: break;
+        }
+    }
 }
 
 static bool parse_ints(duet_ints *out, const char *text) {

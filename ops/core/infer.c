@@ -68,3 +68,27 @@ duet_status duet_infer_not_free(const duet_op_call *call, int input) {
           call->op->name, NAME(call, input), DUET_SPEC_TEXT(call->in[input]));
     return DUET_OK;
 }
+
+bool duet_infer_meet(int64_t *out, int64_t a, int64_t b) {
+    *out = a == DUET_FREE_DIM ? b : a;
+    return a == b || a == DUET_FREE_DIM || b == DUET_FREE_DIM;
+}
+
+duet_status duet_infer_same_shape(duet_shape *out, const duet_op_call *call, int a, int b) {
+    const duet_shape *x = &call->in[a]->shape, *y = &call->in[b]->shape;
+    duet_shape both = *x;
+    bool same = x->rank == y->rank;
+    for (int64_t i = 0; same && i < x->rank; i++)
+        same = duet_infer_meet(&both.dims[i], x->dims[i], y->dims[i]);
+    CHECK(same, DUET_STATUS_SHAPE, "%s: shapes differ: %s is %s, %s is %s", call->op->name,
+          NAME(call, a), DUET_SPEC_TEXT(call->in[a]), NAME(call, b), DUET_SPEC_TEXT(call->in[b]));
+    *out = both;
+    return DUET_OK;
+}
+
+duet_status duet_infer_fits(const duet_op_call *call, const duet_spec *spec) {
+    duet_spec known = *spec;
+    for (int64_t i = 0; i < known.shape.rank && i < DUET_MAX_RANK; i++)
+        if (known.shape.dims[i] == DUET_FREE_DIM) known.shape.dims[i] = 1;
+    return duet_spec_check(&known, call->op->name);
+}

@@ -24,9 +24,21 @@ duet_status duet_infer_broadcast(duet_spec *out, const duet_op_call *call, int f
 duet_status duet_infer_axis(int64_t *axis, const duet_op_call *call, int input, int64_t given);
 
 /* The set of axes named by `axes` (empty: all of them), bit per axis; refuses repeats. */
-duet_status duet_infer_axes(unsigned *set, const duet_op_call *call, int input, const duet_ints *axes);
+duet_status duet_infer_axes(unsigned *set, const duet_op_call *call, int input,
+                            const duet_ints *axes);
 
 /* A value of `input` must be known now and is free: "reshape: x is f32[?,20]: ...". */
 duet_status duet_infer_not_free(const duet_op_call *call, int input);
+
+/* The dimension that two of them make where they must be equal: a free one takes the other's value.
+ * False where both are known and differ. */
+bool duet_infer_meet(int64_t *out, int64_t a, int64_t b);
+
+/* Inputs a and b have equal shapes, free dimensions aside; *out is what both together tell. */
+duet_status duet_infer_same_shape(duet_shape *out, const duet_op_call *call, int a, int b);
+
+/* `spec`, which may have free dimensions, is one that a tensor can have: rank, size, no overflow.
+ * For ops whose output may be larger than their inputs. */
+duet_status duet_infer_fits(const duet_op_call *call, const duet_spec *spec);
 
 #endif

@@ -1,4 +1,4 @@
-#include "op.h"
+#include "core/body.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -89,6 +89,13 @@ int duet_op_attr_count(const duet_op *op) {
     int count = 0;
     while (count < DUET_MAX_ATTRS && op->attrs[count].kind != DUET_ATTR_NONE) count++;
     return count;
+}
+
+int duet_op_n_out(const duet_op *op, const duet_attr *attrs) {
+    if (op->n_out >= 0) return op->n_out;
+    for (int i = 0; i < duet_op_attr_count(op); i++)
+        if (op->attrs[i].kind == DUET_ATTR_BODY && attrs[i].body) return attrs[i].body->n_out;
+    return 0;
 }
 
 const char *duet_op_input_name(const duet_op *op, int index) {

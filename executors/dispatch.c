@@ -1,0 +1,27 @@
+/* The way from ops to executors: every op call of every thread comes through here. */
+#include "eager.h"
+#include "thread_state.h"
+#include "trace.h"
+
+_Thread_local duet_thread_state duet_thread;
+
+duet_status duet_dispatch(duet_tensor **out, const duet_op *op, const duet_attr *attrs,
+                          duet_tensor *const *in, int n_in) {
+    if (__builtin_expect(duet_thread.trace != NULL, 0))
+        return duet_trace_dispatch(out, op, attrs, in, n_in);
+    if (__builtin_expect(duet_thread.profiling, 0))
+        return duet_eager_dispatch_profiled(out, op, attrs, in, n_in);
+    return duet_eager_dispatch(out, op, attrs, in, n_in);
+}
+
+duet_tensor *duet_apply(const duet_op *op, const duet_attr *attrs, duet_tensor *const *in,
+                        int n_in) {
+    duet_tensor *out[DUET_MAX_OUTPUTS];
+    return duet_dispatch(out, op, attrs, in, n_in) == DUET_OK ? out[0] : NULL;
+}
+
+bool duet_run_eagerly(bool on) {
+    bool before = duet_thread.run_eagerly;
+    duet_thread.run_eagerly = on;
+    return before;
+}

@@ -1,0 +1,33 @@
+#include "eager.h"
+
+#include "call_checks.h"
+#include "clock.h"
+#include "core/attrs.h"
+#include "tape.h"
+#include "thread_state.h"
+
+static _Thread_local duet_profile profile;
+
+const char *const duet_stage_names[DUET_STAGES] = {"look up",  "check",  "infer",
+                                                   "allocate", "record", "run"};
+
+void duet_profile_start(void) {
+    profile = (duet_profile){0};
+    duet_thread.profiling = true;
+}
+
+duet_profile duet_profile_stop(void) {
+    duet_thread.profiling = false;
+    return profile;
+}
+
+#define DISPATCH duet_eager_dispatch_profiled
+#define STAGE_BEGIN uint64_t begun_ = duet_clock_ns(), last_ = begun_
+#define STAGE(name)                                                                                \
+    do {                                                                                           \
+        uint64_t now_ = duet_clock_ns();                                                           \
+        profile.stage_ns[DUET_STAGE_##name] += now_ - last_;                                       \
+        last_ = now_;                                                                              \
+    } while (0)
+#define STAGE_END (profile.calls++, profile.total_ns += last_ - begun_)
+#include "eager_stages.inc"
