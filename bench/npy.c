@@ -263,9 +263,10 @@ duet_status npy_write(FILE *file, const duet_tensor *x, const char *path) {
     const void *data = duet_data(x);
     if (!data) return duet_error_code();
     char text[256], shape[160] = "";
-    for (int64_t i = 0, used = 0; i < x->spec.shape.rank; i++)
-        used += sprintf(shape + used, "%" PRId64 ",%s", x->spec.shape.dims[i],
-                        i + 1 < x->spec.shape.rank ? " " : "");
+    int64_t rank = x->spec.shape.rank;
+    for (int64_t i = 0, used = 0; i < rank; i++)
+        used += sprintf(shape + used, "%s%" PRId64 "%s", i ? ", " : "", x->spec.shape.dims[i],
+                        rank == 1 ? "," : "");
     duet_dtype dtype = duet_tensor_dtype(x);
     int length = sprintf(text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (%s), }",
                          duet_dtype_size(dtype) == 1 ? '|' : '<', duet_dtype_npy(dtype), shape);
