@@ -1,4 +1,4 @@
-/* A graph as an attribute of an op: what `fused`, `cond`, `while` and `call` hold. */
+/* A graph as an attribute of an op: what `fused`, `cond`, `while` and `invoke` hold. */
 #ifndef DUET_GRAPH_BODY_H
 #define DUET_GRAPH_BODY_H
 

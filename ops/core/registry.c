@@ -72,8 +72,8 @@ static duet_status check_descriptor(const duet_op *op) {
 duet_status duet_op_register(const duet_op *op) {
     TRY(check_descriptor(op));
     duet_near near = {.name = op->name};
-    CHECK(!find_quietly(&near), DUET_STATUS_ARGUMENT,
-          "op_register: the name \"%s\" is taken", op->name);
+    CHECK(!find_quietly(&near), DUET_STATUS_ARGUMENT, "op_register: the name \"%s\" is taken",
+          op->name);
     pthread_mutex_lock(&lock);
     const duet_op **larger = realloc(registered, ((size_t)n_registered + 1) * sizeof *registered);
     if (larger) {
