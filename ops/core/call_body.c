@@ -1,6 +1,7 @@
 #include "core/call_body.h"
 
 #include "ops_shape.h"
+#include "value.h"
 
 extern const duet_op duet_op_invoke, duet_op_broadcast_like;
 
