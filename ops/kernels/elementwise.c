@@ -4,7 +4,8 @@
 #include "kernels/broadcast.h"
 #include "pool.h"
 
-duet_status duet_elementwise_infer(duet_spec *out, const duet_op_call *call) {
+/* The checks, with their messages: the way for calls that are not obviously right. */
+static duet_status infer_slowly(duet_spec *out, const duet_op_call *call) {
     const duet_elementwise *e = call->op->elementwise;
     bool integers = e->code[DUET_I32].loops[0] != NULL;
     int first = e->x_is_bool; /* the first operand of the type computed in */
@@ -13,6 +14,25 @@ duet_status duet_elementwise_infer(duet_spec *out, const duet_op_call *call) {
     TRY(duet_infer_same_dtype(call, first, e->arity - 1));
     out->dtype = e->out_is_bool ? DUET_BOOL : call->in[first]->dtype;
     return duet_infer_broadcast(out, call, 0);
+}
+
+/* Almost every call is of floats of one shape, and scalars: a few comparisons. */
+duet_status duet_elementwise_infer(duet_spec *out, const duet_op_call *call) {
+    const duet_elementwise *e = call->op->elementwise;
+    const duet_spec *widest = call->in[0];
+    if (e->x_is_bool || !duet_dtype_is_float((duet_dtype)widest->dtype))
+        return infer_slowly(out, call);
+    for (int i = 1; i < e->arity; i++) {
+        const duet_spec *x = call->in[i];
+        if (x->dtype != widest->dtype) return infer_slowly(out, call);
+        if (x->shape.rank == 0) continue;
+        if (widest->shape.rank != 0 && !duet_shape_equal(&x->shape, &widest->shape))
+            return infer_slowly(out, call);
+        widest = x;
+    }
+    out->shape = widest->shape;
+    out->dtype = e->out_is_bool ? DUET_BOOL : widest->dtype;
+    return DUET_OK;
 }
 
 duet_cost duet_elementwise_cost(const duet_op_call *call, const duet_spec *out) {
