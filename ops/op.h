@@ -107,8 +107,8 @@ enum {
                                  unless the op is stateful too */
     DUET_OP_REDUCTION = 1 << 2,
     DUET_OP_CONTRACTION = 1 << 3,
-    DUET_OP_STATEFUL = 1 << 4,   /* has an effect beyond its outputs: kept, in program order */
-    DUET_OP_SHAPE_ONLY = 1 << 5, /* of inputs 1 .. it reads only the shapes (..._like ops) */
+    DUET_OP_STATEFUL = 1 << 4,     /* has an effect beyond its outputs: kept, in program order */
+    DUET_OP_SHAPE_ONLY = 1 << 5,   /* of inputs 1 .. it reads only the shapes (..._like ops) */
     DUET_OP_BY_REFERENCE = 1 << 6, /* takes a variable itself, not its value as of now (read) */
 };
 
