@@ -31,6 +31,7 @@ pkg      = $(shell pkg-config $(1) $(2) 2>/dev/null)
 BLAS_CFLAGS := $(call pkg,--cflags,openblas)
 BLAS_LIBS   := $(or $(call pkg,--libs,openblas),-lopenblas)
 LIBS    := $(BLAS_LIBS) -lsleef -lm -pthread
+LIBS_bench := -lcjson
 
 # What each layer may include.
 INC_runtime   := -Iruntime $(BLAS_CFLAGS)
@@ -52,11 +53,21 @@ OP_LIST  := $(DIR)/generated/op_list.inc
 .DEFAULT_GOAL := all
 .PHONY: all test bench lint format install clean help setup FORCE
 .SECONDARY:
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
+endif
+
+ifneq ($(filter setup,$(MAKECMDGOALS)),)
+# `make setup test`: install, then start afresh so that what was installed is found.
+.NOTPARALLEL:
+.PHONY: $(MAKECMDGOALS)
+setup:  ## install what is missing: compiler, OpenBLAS, SLEEF, cmocka, cJSON, pkg-config
+	$(Q)sh .ci/setup
+$(filter-out setup,$(MAKECMDGOALS)): setup
+	$(Q)$(MAKE) --no-print-directory $@
+else
 
 all: $(DIR)/libduet.a $(DIR)/libduet.so $(DIR)/duet  ## build the libraries and the command `duet`
-
-setup:  ## install what is missing: compiler, OpenBLAS, SLEEF, cmocka, pkg-config
-	$(Q)sh .ci/setup
 
 # ---- the generated list of ops: rewritten only when the set of names changes -------------------
 $(OP_LIST): FORCE
@@ -85,7 +96,7 @@ $(DIR)/libduet.so: $(LIB_OBJS)
 
 $(DIR)/duet: $(OBJ)/bench/main.o $(DIR)/libbench.a $(DIR)/libduet.a
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(FLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(FLAGS) -o $@ $^ $(LIBS) $(LIBS_bench)
 
 # ---- tests: one cmocka program per topic, tests/LAYER/test_TOPIC.c, linked to its layers only ----
 TESTS      := $(patsubst tests/%.c,$(DIR)/tests/%,$(sort $(wildcard tests/*/test_*.c)))
@@ -99,7 +110,7 @@ LINK_bench     := $(DIR)/libbench.a $(LINK_executors)
 $(DIR)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL) $$(LINK_$$(call layer_of,$$*))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(FLAGS) -o $@ $^ $(LIBS) -lcmocka
+	$(Q)$(CC) $(FLAGS) -o $@ $^ $(LIBS) $(LIBS_$(call layer_of,$*)) -lcmocka
 
 test: all $(TESTS)  ## build and run every test
 	$(Q)DUET_COMMAND=$(DIR)/duet sh tests/run.sh $(TESTS)
@@ -109,7 +120,7 @@ bench: all  ## run the lessons: eager and graph side by side, and the limit by h
 
 # ---- upkeep --------------------------------------------------------------------------------------
 SOURCES = $(wildcard $(foreach d,runtime ops executors bench tests,$(d)/*.[ch] $(d)/*/*.[ch]))
-lint:  ## warnings as errors with gcc and clang, formatting, file and function lengths
+lint: $(OP_LIST)  ## warnings as errors with gcc and clang, formatting, file and function lengths
 	$(Q)sh tests/lint.sh
 
 format:  ## reformat every source file
@@ -132,3 +143,4 @@ help:  ## this list
 print-%: ; @echo '$* = $($*)'
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
+endif

@@ -37,13 +37,10 @@ duet_graph *duet_function_trace(duet_function *f, duet_tensor *const *in,
                                 const duet_arg_key *keys) {
     duet_trace *trace = duet_trace_begin(f->name, f->stats.traces == 0);
     if (!trace) return NULL;
-    uint64_t tapes = duet_thread.tapes; /* tapes outside do not see the body's inside */
-    duet_thread.tapes = 0;
     int depth = duet_scope_depth();
     duet_scope_open();
     duet_status status = record_body(f, trace, in, keys);
     while (duet_scope_depth() > depth) duet_scope_close(NULL); /* those a failing body left, too */
-    duet_thread.tapes = tapes;
     duet_graph *graph = duet_trace_end(trace);
     if (status == DUET_OK) return graph;
     duet_graph_free(graph);

@@ -91,25 +91,56 @@ void duet_graph_add_result(duet_graph *graph, int32_t value) {
         graph->results[graph->n_results++] = value;
 }
 
+/* Gives `node` an op with copies of its attributes and inputs. */
+static bool fill_node(duet_graph *graph, duet_graph_node *node, const duet_op *op,
+                      const duet_attr *attrs, const int32_t *in, int32_t n_in) {
+    size_t n_attrs = (size_t)duet_op_attr_count(op);
+    int32_t *inputs = malloc(((size_t)n_in + 1) * sizeof *in);
+    duet_attr *copies = n_attrs ? malloc(n_attrs * sizeof *attrs) : NULL;
+    if (!inputs || (n_attrs && !copies)) {
+        free(inputs);
+        free(copies);
+        return graph->out_of_memory = true, false;
+    }
+    if (n_in) memcpy(inputs, in, (size_t)n_in * sizeof *in);
+    if (n_attrs) duet_attrs_copy(copies, op, attrs);
+    node->op = op;
+    node->attrs = copies;
+    node->in = inputs;
+    node->n_in = n_in;
+    return true;
+}
+
 int32_t duet_graph_add_node(duet_graph *graph, const duet_op *op, const duet_attr *attrs,
                             const int32_t *in, int32_t n_in, const duet_spec *specs,
                             int32_t n_out) {
-    if (!RESERVE(graph, nodes, n_nodes, nodes_room)) return -1;
-    duet_graph_node node = {.op = op, .n_in = n_in, .n_out = n_out, .out = graph->n_values};
-    size_t n_attrs = (size_t)duet_op_attr_count(op);
-    node.in = malloc(((size_t)n_in + 1) * sizeof *in);
-    if (n_attrs) node.attrs = malloc(n_attrs * sizeof *attrs);
-    if (!node.in || (n_attrs && !node.attrs)) {
-        free(node.in);
-        free(node.attrs);
-        return graph->out_of_memory = true, -1;
-    }
-    if (n_in) memcpy(node.in, in, (size_t)n_in * sizeof *in);
-    if (n_attrs) duet_attrs_copy(node.attrs, op, attrs);
+    duet_graph_node node = {.n_out = n_out, .out = graph->n_values};
+    if (!RESERVE(graph, nodes, n_nodes, nodes_room) ||
+        !fill_node(graph, &node, op, attrs, in, n_in))
+        return -1;
     int32_t id = graph->n_nodes++;
     graph->nodes[id] = node;
     for (int32_t i = 0; i < n_out; i++) add_value(graph, &specs[i], DUET_VALUE_RESULT, id, i);
     return id;
+}
+
+duet_status duet_graph_replace(duet_graph *graph, int32_t id, const duet_op *op,
+                               const duet_attr *attrs, const int32_t *in, int32_t n_in) {
+    duet_graph_node before = graph->nodes[id];
+    if (!fill_node(graph, &graph->nodes[id], op, attrs, in, n_in)) return duet_graph_ok(graph);
+    release_attrs(&before);
+    free(before.in);
+    return DUET_OK;
+}
+
+duet_status duet_graph_replace_results(duet_graph *graph, int32_t id, const duet_op *op,
+                                       const duet_attr *attrs, const int32_t *in, int32_t n_in,
+                                       const duet_spec *specs, int32_t n_out) {
+    TRY(duet_graph_replace(graph, id, op, attrs, in, n_in));
+    graph->nodes[id].out = graph->n_values;
+    graph->nodes[id].n_out = n_out;
+    for (int32_t i = 0; i < n_out; i++) add_value(graph, &specs[i], DUET_VALUE_RESULT, id, i);
+    return duet_graph_ok(graph);
 }
 
 int32_t duet_graph_add_constant(duet_graph *graph, duet_tensor *value) {

@@ -60,6 +60,13 @@ void duet_graph_add_result(duet_graph *graph, int32_t value);
  */
 int32_t duet_graph_add_node(duet_graph *graph, const duet_op *op, const duet_attr *attrs,
                             const int32_t *in, int32_t n_in, const duet_spec *specs, int32_t n_out);
+/* Puts another op in a node's place; its results keep their ids and specs. */
+duet_status duet_graph_replace(duet_graph *graph, int32_t node, const duet_op *op,
+                               const duet_attr *attrs, const int32_t *in, int32_t n_in);
+/* The same with `n_out` new results, whose ids begin at the node's `out` from now on. */
+duet_status duet_graph_replace_results(duet_graph *graph, int32_t node, const duet_op *op,
+                                       const duet_attr *attrs, const int32_t *in, int32_t n_in,
+                                       const duet_spec *specs, int32_t n_out);
 /* The value of a new `constant` node. */
 int32_t duet_graph_add_constant(duet_graph *graph, duet_tensor *value);
 duet_status duet_graph_ok(const duet_graph *graph);

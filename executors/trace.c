@@ -15,7 +15,7 @@ struct duet_trace {
     duet_tensor_map ids;    /* tensors from outside -> value id + 1 */
     duet_tensor **captured; /* held; of outer traces, in the order of their inputs */
     int n_captured;
-    bool may_make_variables;
+    uint64_t outer_tapes; /* tapes outside do not see the inside */
     bool (*outer_check)(const char *name);
 };
 
@@ -38,6 +38,8 @@ duet_trace *duet_trace_begin(const char *name, bool may_make_variables) {
     static _Atomic uint64_t serials;
     trace->serial = atomic_fetch_add(&serials, 1) + 1;
     trace->outer = duet_thread.trace;
+    trace->outer_tapes = duet_thread.tapes;
+    duet_thread.tapes = 0;
     trace->outer_check = duet_variable_check;
     if (!may_make_variables) duet_variable_check = may_not_make_variable;
     duet_thread.trace = trace;
@@ -46,6 +48,7 @@ duet_trace *duet_trace_begin(const char *name, bool may_make_variables) {
 
 duet_graph *duet_trace_end(duet_trace *trace) {
     duet_thread.trace = trace->outer;
+    duet_thread.tapes = trace->outer_tapes;
     duet_variable_check = trace->outer_check;
     duet_graph *graph = trace->graph;
     for (int i = 0; i < trace->n_captured; i++) duet_release(trace->captured[i]);

@@ -7,9 +7,9 @@
 
 typedef struct duet_trace duet_trace;
 
-/* Opens a trace into a new graph; traces nest (sub-graphs), values of an outer trace become inputs
- * of the inner graph as they are used. `known` is the number of earlier traces of the same
- * function, for messages. NULL with a message when memory ends. */
+/* Opens a trace into a new graph. Traces nest (sub-graphs): values of an outer trace become inputs
+ * of the inner graph as they are used. Tapes that record outside do not see the inside. Where
+ * `may_make_variables` is false, making one is an error. NULL with a message when memory ends. */
 duet_trace *duet_trace_begin(const char *name, bool may_make_variables);
 
 /* A symbolic parameter of the graph, owned by the innermost scope. */

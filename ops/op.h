@@ -107,8 +107,11 @@ enum {
                                  unless the op is stateful too */
     DUET_OP_REDUCTION = 1 << 2,
     DUET_OP_CONTRACTION = 1 << 3,
-    DUET_OP_STATEFUL = 1 << 4,     /* has an effect beyond its outputs: kept, in program order */
-    DUET_OP_SHAPE_ONLY = 1 << 5,   /* of inputs 1 .. it reads only the shapes (..._like ops) */
+    DUET_OP_STATEFUL = 1 << 4,   /* has an effect beyond its outputs: kept, in program order */
+    DUET_OP_SHAPE_ONLY = 1 << 5, /* of inputs 1 .. it reads only the shapes (..._like ops) */
+    DUET_OP_IDENTITY = 1 << 7,   /* is its first input, bit for bit, where the specs are equal */
+    DUET_OP_INVOLUTION = 1 << 8, /* op(op(x)) is x, bit for bit */
+    DUET_OP_IDEMPOTENT = 1 << 9, /* op(op(x)) is op(x), bit for bit */
     DUET_OP_BY_REFERENCE = 1 << 6, /* takes a variable itself, not its value as of now (read) */
 };
 
@@ -133,6 +136,10 @@ struct duet_op {
     duet_cost (*cost)(const duet_op_call *call,
                       const duet_spec *out); /* NULL: one flop an output */
     const duet_elementwise *elementwise;     /* NULL: not elementwise */
+    struct {
+        bool left, right; /* of which side */
+        double value;
+    } neutral; /* x op value (right), value op x (left) is x, bit for bit: 1 of mul, -0 of add */
     double domain[2]; /* where samples' values are drawn; {0,0} means [-2, 2] */
     /* What the generic tests call the op with: "f32[3,4], f32[4]; axis=1". Inputs, then attributes;
      * "var f32[3]" makes a variable. */

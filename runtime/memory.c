@@ -102,7 +102,12 @@ static void end_thread(void *cache_pointer) {
     *c = (cache){0};
 }
 
-static void make_key(void) { pthread_key_create(&at_thread_end, end_thread); }
+static void make_key(void) {
+    pthread_key_create(&at_thread_end, end_thread);
+#ifdef POISONS /* the leak checker cannot follow the lists through poisoned blocks */
+    atexit(duet_memory_trim);
+#endif
+}
 
 /* First use in a thread: lists its cache, and has it emptied when the thread ends. */
 static void list_cache(void) {

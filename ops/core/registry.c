@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "near.h"
+
 /* op_list.inc is made by the Makefile: DUET_OP_ENTRY(name) for every file ops/name.c. */
 #define DUET_OP_ENTRY(name) extern const duet_op duet_op_##name;
 #include "op_list.inc"
@@ -35,39 +37,22 @@ const duet_op *duet_op_at(int index) {
     return op;
 }
 
-/* Levenshtein distance, for the suggestion in a message; names are shorter than 32. */
-static int distance(const char *a, const char *b) {
-    int row[33], na = (int)strnlen(a, 32), nb = (int)strnlen(b, 32);
-    for (int j = 0; j <= nb; j++) row[j] = j;
-    for (int i = 1; i <= na; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= nb; j++) {
-            int change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            int shift = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            row[j] = change < shift ? change : shift;
-        }
-    }
-    return row[nb];
-}
-
-static const duet_op *find_quietly(const char *name, const duet_op **nearest) {
-    int best = 3; /* a suggestion further away than two letters would not help */
+/* Offers every name on the way, so that a miss knows the nearest one. */
+static const duet_op *find_quietly(duet_near *near) {
     for (int i = 0, count = duet_op_count(); i < count; i++) {
         const duet_op *op = duet_op_at(i);
-        if (strcmp(op->name, name) == 0) return op;
-        int away = distance(op->name, name);
-        if (away < best) best = away, *nearest = op;
+        if (strcmp(op->name, near->name) == 0) return op;
+        duet_near_offer(near, op->name);
     }
     return NULL;
 }
 
 const duet_op *duet_op_find(const char *name) {
-    const duet_op *nearest = NULL, *op = find_quietly(name, &nearest);
+    duet_near near = {.name = name};
+    const duet_op *op = find_quietly(&near);
     if (op) return op;
-    if (nearest)
-        duet_fail(DUET_STATUS_NOT_FOUND, "no op \"%s\"; did you mean \"%s\"?", name, nearest->name);
+    if (near.nearest)
+        duet_fail(DUET_STATUS_NOT_FOUND, "no op \"%s\"; did you mean \"%s\"?", name, near.nearest);
     else
         duet_fail(DUET_STATUS_NOT_FOUND, "no op \"%s\"; `duet ops` lists them", name);
     return NULL;
@@ -86,9 +71,9 @@ static duet_status check_descriptor(const duet_op *op) {
 
 duet_status duet_op_register(const duet_op *op) {
     TRY(check_descriptor(op));
-    const duet_op *nearest = NULL;
-    CHECK(!find_quietly(op->name, &nearest), DUET_STATUS_ARGUMENT,
-          "op_register: the name \"%s\" is taken", op->name);
+    duet_near near = {.name = op->name};
+    CHECK(!find_quietly(&near), DUET_STATUS_ARGUMENT, "op_register: the name \"%s\" is taken",
+          op->name);
     pthread_mutex_lock(&lock);
     const duet_op **larger = realloc(registered, ((size_t)n_registered + 1) * sizeof *registered);
     if (larger) {

@@ -1,0 +1,28 @@
+/* Output files that appear whole or not at all: written beside their place under another name, and
+ * renamed once everything has gone well. What was there before stays until then. */
+#ifndef DUET_BENCH_OUTPUT_H
+#define DUET_BENCH_OUTPUT_H
+
+#include "status.h"
+
+#include <stdio.h>
+
+typedef struct output {
+    FILE *file;      /* write here */
+    char *path;      /* the place; links followed */
+    char *temporary; /* where `file` is meanwhile; NULL for a device or a pipe */
+} output;
+
+/* Opens `path` for writing; creates nothing at the place itself. The message names the path. */
+duet_status output_open(output *out, const char *path);
+
+/* Puts the finished file into its place. A failure leaves the place as it was. */
+duet_status output_commit(output *out);
+
+/* Forgets it; for the way out after a failure. Harmless on a zeroed or committed one. */
+void output_discard(output *out);
+
+/* Finds out early, before work that takes long, whether output_open() would succeed. */
+duet_status output_check(const char *path);
+
+#endif

@@ -1,0 +1,63 @@
+#!/bin/sh
+# What a reader should not have to look for: warnings of two compilers, formatting, files and
+# functions that grew too long, includes that leave their layer. A tool that is not there is
+# named and skipped.
+set -u
+
+max_file=500 max_function=65 # lines
+layers='runtime ops executors bench tests'
+failures=0
+
+fail() {
+    echo "lint: $*"
+    failures=$((failures + 1))
+}
+setting() { make -s "print-$1" | sed 's/^[^=]*= //'; }
+sources() { find "$@" -name '*.[ch]' 2>/dev/null | sort; }
+all=$(sources $layers)
+
+# Every source, and every header by itself, with the include paths of its layer only.
+for compiler in gcc clang; do
+    command -v $compiler >/dev/null || {
+        echo "lint: skipped the warnings of $compiler, which is not installed"
+        continue
+    }
+    for layer in $layers; do
+        flags="$(setting FLAGS) $(setting "INC_$layer") -Werror -fsyntax-only"
+        for file in $(sources $layer); do
+            case $file in
+            *.h) echo "#include \"$file\"" | $compiler $flags -I. -x c - ;;
+            *.c) $compiler $flags "$file" ;;
+            esac || fail "$compiler: $file"
+        done
+    done
+done
+
+if command -v clang-format >/dev/null; then
+    clang-format --dry-run -Werror $all || fail 'run `make format`'
+else
+    echo 'lint: skipped the formatting: clang-format is not installed'
+fi
+
+# A function begins at a line in the first column and ends at the closing brace there.
+awk -v max_file=$max_file -v max_function=$max_function '
+    FNR == 1            { if (name != "") file_end(); name = FILENAME; inside = 0 }
+                        { lines = FNR }
+    /^[A-Za-z_]/        { begin = FNR; head = $0 }
+    !inside && /\) \{$/ { inside = 1 }
+    inside && /^\}/     {
+        inside = 0
+        if (FNR - begin + 1 > max_function)
+            complain(begin, "function of " FNR - begin + 1 " lines: " head)
+    }
+    function file_end() { if (lines > max_file) complain(lines, "file of " lines " lines") }
+    function complain(line, what) { print "lint: " name ":" line ": " what; bad = 1 }
+    END                 { file_end(); exit bad }
+' $all || fail "at most $max_file lines a file and $max_function a function"
+
+grep -n '#include "\.\./' $all && fail 'an include must not climb out of its folder'
+grep -ln '#include <cblas.h>' $all | grep -v '^runtime/blas\.c$' &&
+    fail 'only runtime/blas.c may include cblas.h'
+
+[ $failures -eq 0 ] && echo "lint: $(echo "$all" | wc -l) files, nothing to report"
+[ $failures -eq 0 ]
