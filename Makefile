@@ -83,7 +83,7 @@ $(OBJ)/%.o: %.c Makefile
 	$(call say,CC,$<)
 	$(Q)$(CC) $(FLAGS) $(INC_$(call layer_of,$*)) -MMD -MP -c $< -o $@
 
-$(OBJ)/bench/hand/train_step.o: FLAGS += -ffp-contract=fast
+$(OBJ)/bench/hand/train_step.o $(OBJ)/bench/peak.o: FLAGS += -ffp-contract=fast
 
 $(DIR)/lib%.a:
 	$(call say,AR,$@)
