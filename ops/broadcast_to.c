@@ -61,6 +61,7 @@ const duet_op duet_op_broadcast_to = {
     .n_in = 1,
     .n_out = 1,
     .in_names = {"x"},
+    .traits = DUET_OP_IDENTITY,
     .attrs = {{"shape", DUET_ATTR_INTS, .required = true}},
     .infer = infer,
     .run = run,

@@ -64,7 +64,7 @@ const duet_op duet_op_reshape = {
     .n_in = 1,
     .n_out = 1,
     .in_names = {"x"},
-    .traits = DUET_OP_VIEW,
+    .traits = DUET_OP_VIEW | DUET_OP_IDENTITY,
     .attrs = {{"shape", DUET_ATTR_INTS, .required = true}},
     .infer = infer,
     .run = duet_run_view,

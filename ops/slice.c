@@ -30,6 +30,7 @@ const duet_op duet_op_slice = {
     .n_in = 1,
     .n_out = 1,
     .in_names = {"x"},
+    .traits = DUET_OP_IDENTITY,
     .attrs = {{"begin", DUET_ATTR_INTS, .required = true},
               {"size", DUET_ATTR_INTS, .required = true}},
     .infer = infer,

@@ -23,6 +23,14 @@ duet_status duet_fail(duet_status code, const char *format, ...) {
     return code;
 }
 
+void duet_fail_append(const char *format, ...) {
+    size_t used = strlen(last_message);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(last_message + used, MESSAGE_BYTES - used, format, args);
+    va_end(args);
+}
+
 void duet_fail_at(const char *file, int line) {
     if (last_code == DUET_OK || located) return;
     located = true;

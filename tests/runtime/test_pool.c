@@ -108,16 +108,18 @@ static void meet(void *context, int64_t begin, int64_t end) {
     for (int ms = 0; *present < 2 && ms < 2000; ms++) sleep_ms(1);
 }
 
+static bool two_ranges_meet(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) < 2) return true;
+    _Atomic int present = 0;
+    uint64_t start = duet_clock_ns();
+    duet_parallel_for(2, 1, meet, &present);
+    return present == 2 && duet_clock_ns() - start < 1500000000;
+}
+
 static void test_two_ranges_run_at_the_same_time(void **state) {
     (void)state;
-    cpu_set_t set;
-    sched_getaffinity(0, sizeof set, &set);
-    if (CPU_COUNT(&set) < 2) skip();
-    uint64_t start = duet_clock_ns();
-    _Atomic int present = 0;
-    duet_parallel_for(2, 1, meet, &present);
-    assert_int_equal(present, 2);
-    assert_true(duet_clock_ns() - start < 1500000000);
+    assert_true(two_ranges_meet());
 }
 
 typedef struct nested {
@@ -231,8 +233,8 @@ static void test_child_of_fork_has_a_pool_of_its_own(void **state) {
         if (child == 0) {
             bool good = each_item_once(ITEMS, 1);
             sleep_ms(5);
-            good = good && each_item_once(ITEMS, 1);
-            duet_pool_set_threads(4); /* joins the child's own workers */
+            good = good && two_ranges_meet(); /* it has workers again */
+            duet_pool_set_threads(4);         /* joins the child's own workers */
             _exit(good && each_item_once(ITEMS, 1) ? 0 : 1);
         }
         assert_true(child_ends_well(child));
@@ -253,13 +255,13 @@ static void test_fork_while_another_thread_has_the_pool(void **state) {
     pthread_t caller;
     pthread_create(&caller, NULL, keep_pool_busy, &stop);
     bool good = true;
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 10 && good; i++) {
         pid_t child = fork();
         if (child == 0) {
             duet_pool_set_threads(3); /* would wait for ever for a pool that still has an owner */
             _exit(each_item_once(ITEMS, 1) ? 0 : 1);
         }
-        good = good && child_ends_well(child);
+        good = child_ends_well(child);
     }
     stop = true;
     pthread_join(caller, NULL);
@@ -343,7 +345,14 @@ static void test_handover_is_measured_once(void **state) {
     double ns = duet_pool_handover_ns();
     print_message("handover: %.0f ns\n", ns);
     assert_true(ns > 0);
-    assert_true(duet_pool_handover_ns() == ns);
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 5; i++) {
+        uint64_t start = duet_clock_ns();
+        assert_true(duet_pool_handover_ns() == ns);
+        uint64_t elapsed = duet_clock_ns() - start;
+        if (elapsed < best) best = elapsed;
+    }
+    assert_true(best < 500000); /* measuring takes at least 200 times 5 microseconds */
 }
 
 int main(void) {
