@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+extern const duet_op duet_op_constant;
+
 /* What the body's graph became for one set of input specs. */
 typedef struct compiled {
     struct compiled *next;
@@ -74,13 +76,19 @@ static compiled *find(graph_body *body, const duet_view *in) {
     return c;
 }
 
+static bool is_elementwise(const duet_graph *graph) {
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        if (!graph->nodes[i].op->elementwise && graph->nodes[i].op != &duet_op_constant) return false;
+    return true;
+}
+
 static compiled *compile(graph_body *body, const duet_view *in) {
     const duet_spec *specs[DUET_MAX_INPUTS];
     compiled *c = calloc(1, sizeof *c + (size_t)body->base.n_in * sizeof(duet_spec));
     if (!c) return duet_fail(DUET_STATUS_MEMORY, "sub-graph: no memory"), NULL;
     for (int i = 0; i < body->base.n_in; i++) c->specs[i] = *(specs[i] = in[i].spec);
     duet_graph *graph = respecify(body->graph, specs);
-    if (graph && duet_run_passes(graph) == DUET_OK)
+    if (graph && (is_elementwise(graph) || duet_run_passes(graph) == DUET_OK))
         c->plan = duet_plan_new(graph);
     else
         duet_graph_free(graph);
