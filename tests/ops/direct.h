@@ -79,6 +79,22 @@ duet_tensor *duet_apply(const duet_op *op, const duet_attr *attrs, duet_tensor *
     return duet_dispatch(out, op, attrs, in, n_in) == DUET_OK ? out[0] : NULL;
 }
 
+/* ---- test programs ---- */
+
+static int open_scope(void **state) {
+    (void)state;
+    duet_scope_open();
+    return 0;
+}
+static int close_scope(void **state) {
+    (void)state;
+    duet_scope_close(NULL);
+    return 0;
+}
+
+/* A test whose results are freed at its end. */
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_scope, close_scope)
+
 /* ---- expectations -------------------------------------------------------------------------------
  */
 
@@ -91,7 +107,7 @@ static inline double noise(uint64_t i) {
 
 static inline duet_tensor *noisy(const duet_spec *spec, uint64_t salt) {
     int64_t count = duet_shape_count(&spec->shape);
-    double *data = malloc((size_t)(count + 1) * sizeof *data);
+    double *data = calloc((size_t)count + 1, sizeof *data);
     for (int64_t i = 0; i < count; i++) data[i] = noise(salt + (uint64_t)i);
     duet_tensor *x = duet_from_data(spec->shape, DUET_F64, data);
     free(data);

@@ -2,17 +2,6 @@
 #include "ops/direct.h"
 #include "ops_shape.h"
 
-static int open_scope(void **state) {
-    (void)state;
-    duet_scope_open();
-    return 0;
-}
-static int close_scope(void **state) {
-    (void)state;
-    duet_scope_close(NULL);
-    return 0;
-}
-
 /* ---- reshape ------------------------------------------------------------------------------------
  */
 
@@ -264,8 +253,6 @@ static void test_null_passes(void **state) {
     assert_null(duet_transpose(duet_slice(NULL, DUET_INTS(0), DUET_INTS(2)), (duet_ints){0}));
     assert_string_equal(duet_error_message(), "first");
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_scope, close_scope)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
