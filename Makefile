@@ -83,6 +83,8 @@ $(OBJ)/%.o: %.c Makefile
 	$(call say,CC,$<)
 	$(Q)$(CC) $(FLAGS) $(INC_$(call layer_of,$*)) -MMD -MP -c $< -o $@
 
+$(OBJ)/bench/hand/train_step.o $(OBJ)/bench/peak.o: FLAGS += -ffp-contract=fast
+
 $(DIR)/lib%.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^

@@ -1,0 +1,163 @@
+#include "lesson.h"
+
+#include "function.h"
+#include "near.h"
+
+#include "eager.h"
+#include "random.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const lesson *const lessons[] = {
+    &lesson_small_ops, &lesson_big_matmul, &lesson_train_step, &lesson_tracing_cost, NULL,
+};
+
+const lesson *lesson_find(const char *name) {
+    duet_near near = {.name = name};
+    for (const lesson *const *l = lessons; *l; l++) {
+        if (strcmp((*l)->name, name) == 0) return *l;
+        duet_near_offer(&near, (*l)->name);
+    }
+    if (near.nearest)
+        duet_fail(DUET_STATUS_NOT_FOUND, "no lesson \"%s\"; did you mean \"%s\"?", name,
+                  near.nearest);
+    else
+        duet_fail(DUET_STATUS_NOT_FOUND, "no lesson \"%s\"; `duet help bench` lists them", name);
+    return NULL;
+}
+
+/* ---- what setup needs --------------------------------------------------------------------------
+ */
+
+static const uint64_t SEED = 20240601; /* the streams differ by what is added to it */
+
+static duet_tensor *new_f32(duet_shape shape) {
+    duet_spec spec = {.shape = shape, .dtype = DUET_F32};
+    return duet_tensor_alloc(&spec);
+}
+
+duet_tensor *held_normal(duet_shape shape, uint64_t stream) {
+    duet_tensor *x = new_f32(shape);
+    if (x) duet_random_normal_f32(x->data, duet_tensor_count(x), SEED + stream, 0);
+    return x;
+}
+
+duet_tensor *held_uniform(duet_shape shape, double limit, uint64_t stream) {
+    duet_tensor *x = new_f32(shape);
+    if (!x) return NULL;
+    float *data = x->data;
+    int64_t count = duet_tensor_count(x);
+    duet_random_uniform_f32(data, count, SEED + stream, 0);
+    for (int64_t i = 0; i < count; i++) data[i] = (float)limit * (2 * data[i] - 1);
+    return x;
+}
+
+duet_tensor *held_zeros(duet_shape shape) {
+    duet_tensor *x = new_f32(shape);
+    if (x) memset(x->data, 0, duet_spec_bytes(&x->spec));
+    return x;
+}
+
+duet_tensor *held_variable(const char *name, duet_tensor *initial) {
+    duet_tensor *variable = duet_variable_new(name, initial);
+    duet_release(initial);
+    return variable;
+}
+
+/* ---- exercises ---------------------------------------------------------------------------------
+ */
+
+exercise *exercise_new(const lesson *lesson) {
+    exercise *e = calloc(1, sizeof *e);
+    if (!e) {
+        duet_fail(DUET_STATUS_MEMORY, "%s: no memory", lesson->name);
+        return NULL;
+    }
+    e->lesson = lesson;
+    duet_status status = lesson->setup(e);
+    if (status == DUET_OK)
+        e->function = duet_function_new(lesson->name, lesson->body, lesson->n_in, lesson->n_out, e);
+    if (e->function) return e;
+    exercise_free(e);
+    return NULL;
+}
+
+void exercise_free(exercise *e) {
+    if (!e) return;
+    duet_function_free(e->function);
+    for (int i = 0; i < LESSON_TENSORS; i++) {
+        duet_release(e->in[i]);
+        duet_release(e->variables[i]);
+        duet_release(e->out[i]);
+    }
+    free(e);
+}
+
+duet_status exercise_call(exercise *e, duet_tensor **out) {
+    return duet_call(e->function, out, e->in);
+}
+
+/* ---- executors ---------------------------------------------------------------------------------
+ */
+
+/* Eager and graph rows take this same way; they differ by a switch that is set before the clock
+ * starts. */
+static duet_status call_function(void *context) {
+    exercise *e = context;
+    duet_tensor *out[DUET_MAX_OUTPUTS];
+    duet_scope_open();
+    duet_status status = duet_call(e->function, out, e->in);
+    if (status == DUET_OK) sink(out[0]->data);
+    duet_scope_close(NULL);
+    return status;
+}
+
+static int64_t count_traces(void *context) {
+    return duet_trace_count(((exercise *)context)->function);
+}
+
+static void run_eagerly(void *unused, bool on) { (void)unused, (void)duet_run_eagerly(on); }
+
+static duet_status call_hand(void *context) {
+    exercise *e = context;
+    e->lesson->hand(e);
+    sink(e->out[0]->data);
+    return DUET_OK;
+}
+
+const executor executors[] = {
+    {"eager", false, call_function, count_traces, run_eagerly},
+    {"graph", false, call_function, count_traces, NULL},
+    {"hand", true, call_hand, NULL, NULL},
+    {0},
+};
+
+const executor *executor_find(const char *name) {
+    duet_near near = {.name = name};
+    for (const executor *x = executors; x->name; x++) {
+        if (strcmp(x->name, name) == 0) return x;
+        duet_near_offer(&near, x->name);
+    }
+    duet_fail(DUET_STATUS_NOT_FOUND, "expected an executor eager, graph or hand, got \"%s\"", name);
+    return NULL;
+}
+
+contender contender_of(const executor *x, exercise *e) {
+    return (contender){x->name, e, x->call, x->traces, x->switch_on};
+}
+
+double exercise_dispatches(const executor *x, exercise *e) {
+    if (x->by_hand) return NAN;
+    if (!x->switch_on) {
+        const duet_entry *entry = e->function->entries;
+        return entry ? entry->plan->n_steps : NAN;
+    }
+    duet_profile_start();
+    x->switch_on(e, true);
+    duet_status status = x->call(e);
+    x->switch_on(e, false);
+    duet_profile profile = duet_profile_stop();
+    return status == DUET_OK ? (double)profile.calls : NAN;
+}
