@@ -25,11 +25,10 @@ static duet_status infer(duet_spec *out, const duet_op_call *call) {
 
 /* The fewest digits that read back as the same number. */
 static void print_real(FILE *to, double value, bool single) {
-    char text[40];
-    for (int digits = single ? 6 : 15; digits <= 17; digits++) {
+    char text[40] = "nan"; /* whatever its sign bit says */
+    for (int digits = single ? 6 : 15; value == value && digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) break;
-        if (value != value) break;
     }
     fputs(text, to);
 }
