@@ -4,8 +4,12 @@
 #include "settings.h"
 
 const duet_pass duet_passes[] = {
+    {"fold", "computes nodes of constants", duet_pass_fold, false},
     {"cse", "merges nodes that compute the same from the same inputs", duet_pass_cse, false},
+    {"algebra", "drops what changes no bit: x*1, neg(neg(x)), a reshape to the same shape",
+     duet_pass_algebra, false},
     {"dce", "removes nodes whose results nothing uses", duet_pass_dce, false},
+    {"fuse", "makes one node of a group of elementwise nodes", duet_pass_fuse, false},
     {NULL, NULL, NULL, false},
 };
 

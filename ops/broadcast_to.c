@@ -1,8 +1,8 @@
 #include "core/attrs.h"
 #include "core/cost.h"
+#include "core/grad.h"
 #include "core/infer.h"
 #include "kernels/strided.h"
-#include "ops_elementwise.h"
 #include "ops_shape.h"
 
 #include <inttypes.h>
@@ -51,8 +51,7 @@ static duet_status run(const duet_kernel *kernel) {
 }
 
 static duet_status grad(duet_tensor **in_grads, const duet_grad *call) {
-    in_grads[0] = duet_sum_to_like(call->out_grads[0], call->in[0]);
-    return DUET_OK;
+    return duet_grad_set_broadcast(in_grads, call, 0, call->out_grads[0]);
 }
 
 const duet_op duet_op_broadcast_to = {

@@ -1,4 +1,5 @@
 #include "core/cost.h"
+#include "core/grad.h"
 #include "core/infer.h"
 #include "kernels/strided.h"
 #include "ops_shape.h"
@@ -61,14 +62,14 @@ static duet_status run(const duet_kernel *kernel) {
 /* Input i's gradient lies behind inputs 0 .. i-1, or before i+1 .. n-1: the shorter list is used,
  * which also keeps the call within DUET_MAX_INPUTS. */
 static duet_status grad(duet_tensor **in_grads, const duet_grad *call) {
-    int64_t axis = call->attrs[0].i;
+    duet_tensor *g = call->out_grads[0];
     for (int i = 0; i < call->n_in; i++) {
-        if (!(call->needs >> i & 1)) continue;
+        if (!duet_grad_needs(call, i)) continue;
         int after = call->n_in - 1 - i;
         bool from_end = after < i;
-        in_grads[i] =
-            duet_slice_like(call->out_grads[0], call->in[i], call->in + (from_end ? i + 1 : 0),
-                            from_end ? after : i, axis, from_end);
+        TRY(duet_grad_set(in_grads, i,
+                          duet_slice_like(g, call->in[i], call->in + (from_end ? i + 1 : 0),
+                                          from_end ? after : i, call->attrs[0].i, from_end)));
     }
     return DUET_OK;
 }

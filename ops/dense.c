@@ -1,4 +1,5 @@
 #include "core/product.h"
+#include "core/grad.h"
 #include "core/infer.h"
 #include "ops_elementwise.h"
 #include "ops_nn.h"
@@ -44,26 +45,14 @@ static duet_status run(const duet_kernel *kernel) {
     return DUET_OK;
 }
 
-/* relu's own rule, asked with relu's result in the place of its operand: both are above 0 at the
- * same elements. */
-static duet_status through_relu(duet_tensor **grad, duet_tensor *const *y, duet_tensor **given) {
-    const duet_op *relu = duet_op_find("relu");
-    if (!relu) return duet_error_code();
-    return relu->grad(
-        grad,
-        &(duet_grad){
-            .op = relu, .in = y, .out = y, .out_grads = given, .n_in = 1, .n_out = 1, .needs = 1});
-}
-
 static duet_status grad(duet_tensor **in_grads, const duet_grad *call) {
     duet_tensor *x = call->in[0], *w = call->in[1], *g = call->out_grads[0];
-    if (!is_none(call->attrs[0].text)) TRY(through_relu(&g, call->out, &(duet_tensor *){g}));
-    if (call->needs & 1) in_grads[0] = duet_matmul_flags(g, w, false, true);
-    if (call->needs & 2) {
-        in_grads[1] = duet_matmul_flags(x, g, true, false);
-        if (x->spec.shape.rank > 2) in_grads[1] = duet_sum_to_like(in_grads[1], w);
-    }
-    if (call->needs & 4) in_grads[2] = duet_sum_to_like(g, call->in[2]);
+    if (!is_none(call->attrs[0].text)) g = duet_relu_grad(g, call->out[0]);
+    if (duet_grad_needs(call, 0))
+        TRY(duet_grad_set(in_grads, 0, duet_matmul_flags(g, w, false, true)));
+    if (duet_grad_needs(call, 1))
+        TRY(duet_grad_set_broadcast(in_grads, call, 1, duet_matmul_flags(x, g, true, false)));
+    if (duet_grad_needs(call, 2)) TRY(duet_grad_set_broadcast(in_grads, call, 2, g));
     return DUET_OK;
 }
 

@@ -1,5 +1,5 @@
+#include "core/grad.h"
 #include "core/product.h"
-#include "ops_elementwise.h"
 #include "ops_nn.h"
 
 extern const duet_op duet_op_matmul;
@@ -23,25 +23,20 @@ static duet_status run(const duet_kernel *kernel) {
     return DUET_OK;
 }
 
-/* The gradient of an operand, summed over the batch axes along which the operand was repeated. */
-static duet_tensor *operand_grad(duet_tensor *a, duet_tensor *b, bool trans_a, bool trans_b,
-                                 duet_tensor *operand) {
-    duet_tensor *grad = duet_matmul_flags(a, b, trans_a, trans_b);
-    bool batched = a->spec.shape.rank > 2 || b->spec.shape.rank > 2;
-    return batched ? duet_sum_to_like(grad, operand) : grad;
-}
-
 /* With X and W the operands as multiplied, Y = X W: dX = G W^T and dW = X^T G. Where an operand is
- * stored transposed, so is its gradient: dx = dX^T = W G^T, dw = dW^T = G^T X. */
+ * stored transposed, so is its gradient: dx = dX^T = W G^T, dw = dW^T = G^T X. Each is then summed
+ * over the batch axes along which its operand was repeated. */
 static duet_status grad(duet_tensor **in_grads, const duet_grad *call) {
     duet_tensor *x = call->in[0], *w = call->in[1], *g = call->out_grads[0];
     bool trans_x = call->attrs[0].b, trans_w = call->attrs[1].b;
-    if (call->needs & 1)
-        in_grads[0] =
-            trans_x ? operand_grad(w, g, trans_w, true, x) : operand_grad(g, w, false, !trans_w, x);
-    if (call->needs & 2)
-        in_grads[1] =
-            trans_w ? operand_grad(g, x, true, trans_x, w) : operand_grad(x, g, !trans_x, false, w);
+    if (duet_grad_needs(call, 0))
+        TRY(duet_grad_set_broadcast(in_grads, call, 0,
+                                    trans_x ? duet_matmul_flags(w, g, trans_w, true)
+                                            : duet_matmul_flags(g, w, false, !trans_w)));
+    if (duet_grad_needs(call, 1))
+        TRY(duet_grad_set_broadcast(in_grads, call, 1,
+                                    trans_w ? duet_matmul_flags(g, x, true, trans_x)
+                                            : duet_matmul_flags(x, g, !trans_x, false)));
     return DUET_OK;
 }
 

@@ -1,4 +1,5 @@
 #include "core/cost.h"
+#include "core/grad.h"
 #include "core/infer.h"
 #include "ops_elementwise.h"
 #include "ops_nn.h"
@@ -68,10 +69,10 @@ static duet_status run(const duet_kernel *kernel) {
 }
 
 static duet_status grad(duet_tensor **in_grads, const duet_grad *call) {
-    duet_tensor *d = duet_sub(call->in[0], call->in[1]);
-    duet_tensor *grad = duet_mse_grad(d, call->out_grads[0]);
-    if (call->needs & 1) in_grads[0] = grad;
-    if (call->needs & 2) in_grads[1] = duet_neg(grad);
+    duet_tensor *y = call->in[0], *t = call->in[1], *g = call->out_grads[0];
+    duet_tensor *by_y = duet_mse_grad(g, y, t);
+    if (duet_grad_needs(call, 0)) TRY(duet_grad_set(in_grads, 0, by_y));
+    if (duet_grad_needs(call, 1)) TRY(duet_grad_set(in_grads, 1, duet_neg(by_y)));
     return DUET_OK;
 }
 

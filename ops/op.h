@@ -118,6 +118,9 @@ enum {
 /* See kernels/elementwise.h: an elementwise op's scalar expression in all its compiled forms. */
 typedef struct duet_elementwise duet_elementwise;
 
+/* See kernels/reduce.h: what a reduction joins elements by. */
+typedef struct duet_reduction duet_reduction;
+
 enum { DUET_MAX_SAMPLES = 8 };
 
 struct duet_op {
@@ -136,6 +139,7 @@ struct duet_op {
     duet_cost (*cost)(const duet_op_call *call,
                       const duet_spec *out); /* NULL: one flop an output */
     const duet_elementwise *elementwise;     /* NULL: not elementwise */
+    const duet_reduction *reduction;         /* NULL: no reduction over attrs axes, keepdims */
     struct {
         bool left, right; /* of which side */
         double value;

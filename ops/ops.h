@@ -3,5 +3,10 @@
 #define DUET_OPS_H
 
 #include "op.h"
+#include "ops_elementwise.h"
+#include "ops_nn.h"
+#include "ops_reduce.h"
+#include "ops_shape.h"
+#include "ops_state.h"
 
 #endif

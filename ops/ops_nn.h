@@ -32,8 +32,8 @@ duet_tensor *duet_softmax(duet_tensor *x, int64_t axis);
  * y: T[..], t: T[..] -> T[] */
 duet_tensor *duet_mse(duet_tensor *y, duet_tensor *t);
 
-/* Its gradient by y, with d = y - t of N elements and g the gradient of the result: 2 d g / N.
- * d: T[..], g: T[] -> T[..] */
-duet_tensor *duet_mse_grad(duet_tensor *d, duet_tensor *g);
+/* Its gradient by y, where g is the gradient of the result: 2 g (y - t) / N.
+ * g: T[], y: T[..], t: T[..] -> T[..] */
+duet_tensor *duet_mse_grad(duet_tensor *g, duet_tensor *y, duet_tensor *t);
 
 #endif

@@ -1,5 +1,6 @@
 #include "core/attrs.h"
 #include "core/cost.h"
+#include "core/grad.h"
 #include "core/infer.h"
 #include "core/view.h"
 #include "ops_shape.h"
@@ -54,8 +55,7 @@ static duet_status infer(duet_spec *out, const duet_op_call *call) {
 }
 
 static duet_status grad(duet_tensor **in_grads, const duet_grad *call) {
-    in_grads[0] = duet_reshape_like(call->out_grads[0], call->in[0]);
-    return DUET_OK;
+    return duet_grad_set(in_grads, 0, duet_reshape_like(call->out_grads[0], call->in[0]));
 }
 
 const duet_op duet_op_reshape = {

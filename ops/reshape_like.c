@@ -1,4 +1,5 @@
 #include "core/cost.h"
+#include "core/grad.h"
 #include "core/infer.h"
 #include "core/view.h"
 #include "ops_shape.h"
@@ -23,8 +24,8 @@ static duet_status infer(duet_spec *out, const duet_op_call *call) {
 }
 
 static duet_status grad(duet_tensor **in_grads, const duet_grad *call) {
-    if (call->needs & 1) in_grads[0] = duet_reshape_like(call->out_grads[0], call->in[0]);
-    return DUET_OK;
+    if (!duet_grad_needs(call, 0)) return DUET_OK;
+    return duet_grad_set(in_grads, 0, duet_reshape_like(call->out_grads[0], call->in[0]));
 }
 
 const duet_op duet_op_reshape_like = {

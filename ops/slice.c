@@ -1,4 +1,5 @@
 #include "core/cost.h"
+#include "core/grad.h"
 #include "core/part.h"
 #include "ops_shape.h"
 
@@ -19,9 +20,9 @@ static duet_status run(const duet_kernel *kernel) {
 }
 
 static duet_status grad(duet_tensor **in_grads, const duet_grad *call) {
-    in_grads[0] =
-        duet_slice_grad(call->out_grads[0], call->in[0], call->attrs[0].ints, call->attrs[1].ints);
-    return DUET_OK;
+    return duet_grad_set(
+        in_grads, 0,
+        duet_slice_grad(call->out_grads[0], call->in[0], call->attrs[0].ints, call->attrs[1].ints));
 }
 
 const duet_op duet_op_slice = {

@@ -1,4 +1,5 @@
 #include "core/cost.h"
+#include "core/grad.h"
 #include "core/infer.h"
 #include "core/part.h"
 #include "ops_shape.h"
@@ -30,9 +31,9 @@ static duet_status run(const duet_kernel *kernel) {
 }
 
 static duet_status grad(duet_tensor **in_grads, const duet_grad *call) {
-    if (call->needs & 1)
-        in_grads[0] = duet_slice(call->out_grads[0], call->attrs[0].ints, call->attrs[1].ints);
-    return DUET_OK;
+    if (!duet_grad_needs(call, 0)) return DUET_OK;
+    return duet_grad_set(in_grads, 0,
+                         duet_slice(call->out_grads[0], call->attrs[0].ints, call->attrs[1].ints));
 }
 
 const duet_op duet_op_slice_grad = {

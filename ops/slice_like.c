@@ -1,4 +1,5 @@
 #include "core/cost.h"
+#include "core/grad.h"
 #include "core/part.h"
 #include "ops_shape.h"
 
@@ -34,10 +35,10 @@ static duet_status run(const duet_kernel *kernel) {
 }
 
 static duet_status grad(duet_tensor **in_grads, const duet_grad *call) {
-    if (call->needs & 1)
-        in_grads[0] = duet_pad_like(call->out_grads[0], call->in[0], call->in + 2, call->n_in - 2,
-                                    call->attrs[0].i, call->attrs[1].b);
-    return DUET_OK;
+    if (!duet_grad_needs(call, 0)) return DUET_OK;
+    return duet_grad_set(in_grads, 0,
+                         duet_pad_like(call->out_grads[0], call->in[0], call->in + 2,
+                                       call->n_in - 2, call->attrs[0].i, call->attrs[1].b));
 }
 
 const duet_op duet_op_slice_like = {

@@ -1,4 +1,5 @@
 #include "core/cost.h"
+#include "core/grad.h"
 #include "core/infer.h"
 #include "kernels/vmath.h"
 #include "ops_elementwise.h"
@@ -61,8 +62,7 @@ static duet_status run(const duet_kernel *kernel) {
 static duet_status grad(duet_tensor **in_grads, const duet_grad *call) {
     duet_tensor *s = call->out[0], *g = call->out_grads[0];
     duet_tensor *along = duet_sum(duet_mul(g, s), DUET_INTS(call->attrs[0].i), true);
-    in_grads[0] = duet_mul(s, duet_sub(g, along));
-    return DUET_OK;
+    return duet_grad_set(in_grads, 0, duet_mul(s, duet_sub(g, along)));
 }
 
 static duet_cost cost(const duet_op_call *call, const duet_spec *out) {

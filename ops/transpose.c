@@ -1,4 +1,5 @@
 #include "core/cost.h"
+#include "core/grad.h"
 #include "core/infer.h"
 #include "kernels/strided.h"
 #include "ops_shape.h"
@@ -47,8 +48,7 @@ static duet_status grad(duet_tensor **in_grads, const duet_grad *call) {
     const duet_ints *perm = &call->attrs[0].ints;
     duet_ints inverse = {.count = perm->count};
     for (int64_t i = 0; i < perm->count; i++) inverse.at[source(perm, perm->count, i)] = i;
-    in_grads[0] = duet_transpose(call->out_grads[0], inverse);
-    return DUET_OK;
+    return duet_grad_set(in_grads, 0, duet_transpose(call->out_grads[0], inverse));
 }
 
 const duet_op duet_op_transpose = {

@@ -51,7 +51,7 @@ duet_status duet_infer_axes(unsigned *set, const duet_op_call *call, int input,
                             const duet_ints *axes) {
     unsigned found = 0;
     for (int64_t i = 0; i < axes->count; i++) {
-        int64_t axis;
+        int64_t axis = 0;
         TRY(duet_infer_axis(&axis, call, input, axes->at[i]));
         CHECK(!(found >> axis & 1), DUET_STATUS_ARGUMENT, "%s: axis %" PRId64 " is given twice",
               call->op->name, axis);

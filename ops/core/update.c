@@ -7,8 +7,8 @@ duet_status duet_apply_update(const duet_op *op, const duet_attr *attrs, duet_te
     for (int i = 0; i < n_in; i++) /* an earlier failure: its message stays as it is */
         if (!in[i]) return duet_dispatch(NULL, op, attrs, in, n_in);
     duet_status status = duet_dispatch(NULL, op, attrs, in, n_in);
-    if (status != DUET_OK && in[0]->name) duet_fail_append(" (variable \"%s\")", in[0]->name);
-    return status;
+    if (status == DUET_OK || !in[0]->name) return status;
+    return duet_fail(status, "%s (variable \"%s\")", duet_error_message(), in[0]->name);
 }
 
 duet_status duet_infer_update(const duet_op_call *call, int input) {

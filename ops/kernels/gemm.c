@@ -5,8 +5,10 @@
 
 #include <limits.h>
 
-/* Up to here tiles read the operands where they lie; above, packing pays. Measured. */
+/* Up to here tiles read the operands where they lie; above, packing pays. Measured. Columns of a
+ * transposed B are copied in any case, and with several blocks of k once per tile of rows. */
 static bool is_small(const duet_gemm_shape *s) {
+    if (s->trans_b && s->k > DUET_GEMM_K_BLOCK && s->m > 8) return false;
     return (double)s->m * (double)s->n * (double)s->k <= 192. * 192 * 192;
 }
 

@@ -38,7 +38,7 @@ static void pack_task(void *context, int64_t begin, int64_t end) {
     int64_t panels = ceil_div(w->width, PANEL);
     for (int64_t item = begin; item < end; item++) {
         int64_t block = item / panels, j = item % panels * PANEL;
-        int64_t p0 = k_begin(w->g.k, block), k = k_begin(w->g.k, block + 1) - p0;
+        int64_t p0 = cut_begin(&w->g.blocks, block), k = cut_begin(&w->g.blocks, block + 1) - p0;
         pack_b(packed_panel(w, p0, k, j), packed_width(w, j), &w->g, p0, k, w->j0 + j,
                min_i64(w->width - j, PANEL));
     }
@@ -51,74 +51,85 @@ typedef struct group {
     real *sum; /* sums of earlier blocks where C must keep its old value, or NULL */
 } group;
 
-static void pack_left(const panels_job *w, const group *r, int64_t p0, int64_t k) {
-    int64_t rows = r->row1 - r->row0, tiles = ceil_div(rows, ROWS_BY_COLUMNS);
-    for (int64_t i = 0; i < tiles; i++) {
-        int64_t begin = tile_begin(rows, ROWS_BY_COLUMNS, i);
-        int64_t count = tile_begin(rows, ROWS_BY_COLUMNS, i + 1) - begin;
+/* A's rows as [tile, step, row of the tile]. */
+static void pack_left(const panels_job *w, const group *r, const cut *tiles, int64_t p0,
+                      int64_t k) {
+    for (int64_t i = 0; i < tiles->pieces; i++) {
+        int64_t begin = cut_begin(tiles, i), rows = cut_begin(tiles, i + 1) - begin;
         const real *from = w->g.a + p0 * w->g.lda + r->row0 + begin;
         real *to = r->left + begin * k;
-        for (int64_t p = 0; p < k; p++, from += w->g.lda, to += count)
-            for (int64_t q = 0; q < count; q++) to[q] = from[q];
+        for (int64_t p = 0; p < k; p++, from += w->g.lda, to += rows) copy_row(to, from, rows);
     }
 }
 
-/* One tile of a block of k. A tile that holds columns beyond C's goes through `spill`. */
-static void group_tile(const panels_job *w, const group *r, int64_t block, int64_t begin,
-                       int64_t rows, int64_t j) {
+static void copy_rows(real *to, int64_t to_pitch, const real *from, int64_t from_pitch,
+                      int64_t rows, int64_t width) {
+    for (int64_t i = 0; i < rows; i++) copy_row(to + i * to_pitch, from + i * from_pitch, width);
+}
+
+/* A tile that holds columns beyond C's: everything that it reads and writes goes through copies. */
+static void spilled_tile(tile_args t, tile_fn run, int64_t rows, int64_t width) {
+    real c[ROWS_MAX * PANEL] __attribute__((aligned(64)));
+    real sum[ROWS_MAX * PANEL] __attribute__((aligned(64)));
+    real bias[PANEL] = {0}, *result = t.c;
+    int64_t pitch = t.ldc;
+    if (t.rate) copy_rows(c, PANEL, result, pitch, rows, width);
+    if (t.sum) copy_rows(sum, PANEL, t.sum, t.ld_sum, rows, width);
+    if (t.bias) copy_row(bias, t.bias, width);
+    t.c = c;
+    t.ldc = t.ld_sum = PANEL;
+    t.sum = t.sum ? sum : NULL;
+    t.bias = t.bias ? bias : NULL;
+    run(&t);
+    copy_rows(result, pitch, c, PANEL, rows, width);
+}
+
+/* All tiles of one panel in one block of k, steps p0 .. p0+k-1. */
+static void panel_run(const panels_job *w, const group *r, const cut *tiles, bool first, bool last,
+                      int64_t p0, int64_t k, int64_t j) {
     const gemm_job *g = &w->g;
-    real spill[ROWS_MAX * PANEL] __attribute__((aligned(64)));
-    int64_t p0 = k_begin(g->k, block), k = k_begin(g->k, block + 1) - p0, row = r->row0 + begin;
-    int64_t pitch = packed_width(w, j), width = min_i64(pitch, w->width - j);
-    bool last = block + 1 == k_blocks(g->k), whole = width == pitch;
-    real *c = g->c + row * g->ldc + w->j0 + j;
-    real *sum = r->sum ? r->sum + begin * GROUP_COLUMNS + j - r->j0 : c;
-    int64_t ld_sum = r->sum ? GROUP_COLUMNS : g->ldc;
+    int64_t pitch = packed_width(w, j), width = min_i64(pitch, w->width - j), begin = 0;
     tile_args t = {.b = packed_panel(w, p0, k, j), .ldb = pitch, .k = k, .last = pitch - LANES};
-    t.c = !whole ? spill : last ? c : sum;
-    t.ldc = !whole ? PANEL : last ? g->ldc : ld_sum;
-    t.a = g->trans_a ? r->left + begin * k : g->a + row * g->lda + p0;
-    t.lda = g->trans_a ? rows : g->lda;
-    if (whole) {
-        t.sum = block ? sum : NULL;
-        t.ld_sum = ld_sum;
-        if (last) {
-            t.bias = g->bias ? g->bias + w->j0 + j : NULL;
-            t.rate = g->rate;
-            t.relu = g->relu;
-        }
+    if (last) {
+        t.bias = g->bias ? g->bias + w->j0 + j : NULL;
+        t.rate = g->rate;
+        t.relu = g->relu;
     }
-    tile_of[g->trans_a][pitch / LANES - 1][rows - 1](&t);
-    if (whole) return;
-    for (int64_t i = 0; i < rows; i++) {
-        real *row_sum = sum + i * ld_sum, *product = spill + i * PANEL;
-        for (int64_t q = 0; block && q < width; q++) product[q] = row_sum[q] + product[q];
-        if (last)
-            finish_row(g, c + i * g->ldc, 1, product, w->j0 + j, width);
+    for (int64_t i = 0; i < tiles->pieces; i++) {
+        int64_t rows = tiles->size + (i < tiles->larger), row = r->row0 + begin;
+        tile_fn run = tile_of[g->trans_a][pitch / LANES - 1][rows - 1];
+        real *c = g->c + row * g->ldc + w->j0 + j;
+        real *sum = r->sum ? r->sum + begin * GROUP_COLUMNS + j - r->j0 : c;
+        int64_t ld_sum = r->sum ? GROUP_COLUMNS : g->ldc;
+        t.a = g->trans_a ? r->left + begin * k : g->a + row * g->lda + p0;
+        t.lda = g->trans_a ? rows : g->lda;
+        t.c = last ? c : sum;
+        t.ldc = last ? g->ldc : ld_sum;
+        t.sum = first ? NULL : sum;
+        t.ld_sum = ld_sum;
+        if (width == pitch)
+            run(&t);
         else
-            memcpy(row_sum, product, (size_t)width * sizeof(real));
+            spilled_tile(t, run, rows, width);
+        begin += rows;
     }
 }
 
 static void group_run(const panels_job *w, const group *r) {
-    int64_t rows = r->row1 - r->row0, limit = tile_rows_limit(2, w->g.trans_a);
-    int64_t tiles = ceil_div(rows, limit);
-    for (int64_t block = 0; block < k_blocks(w->g.k); block++) {
-        int64_t p0 = k_begin(w->g.k, block), k = k_begin(w->g.k, block + 1) - p0;
-        if (w->g.trans_a) pack_left(w, r, p0, k);
-        for (int64_t j = r->j0; j < r->j1; j += PANEL) {
-            for (int64_t i = 0; i < tiles; i++) {
-                int64_t begin = tile_begin(rows, limit, i);
-                group_tile(w, r, block, begin, tile_begin(rows, limit, i + 1) - begin, j);
-            }
-        }
+    const cut *blocks = &w->g.blocks;
+    cut tiles = cut_of(r->row1 - r->row0, tile_rows_limit(2, w->g.trans_a));
+    for (int64_t i = 0; i < blocks->pieces; i++) {
+        int64_t p0 = cut_begin(blocks, i), k = cut_begin(blocks, i + 1) - p0;
+        if (w->g.trans_a) pack_left(w, r, &tiles, p0, k);
+        for (int64_t j = r->j0; j < r->j1; j += PANEL)
+            panel_run(w, r, &tiles, i == 0, i + 1 == blocks->pieces, p0, k, j);
     }
 }
 
 /* Rows row0 .. row1-1 and columns j0 .. j1-1 of the turn, group by group. */
 static void panels_range(const panels_job *w, int64_t row0, int64_t row1, int64_t j0, int64_t j1) {
     const gemm_job *g = &w->g;
-    bool needs_sum = g->rate && k_blocks(g->k) > 1;
+    bool needs_sum = g->rate && g->blocks.pieces > 1;
     int64_t left = g->trans_a ? GROUP_ROWS * K_BLOCK : 0;
     int64_t sum = needs_sum ? GROUP_ROWS * GROUP_COLUMNS : 0;
     real *scratch = NULL;
@@ -130,12 +141,12 @@ static void panels_range(const panels_job *w, int64_t row0, int64_t row1, int64_
         }
     }
     group r = {.left = scratch, .sum = needs_sum ? scratch + left : NULL};
-    int64_t groups = ceil_div(row1 - row0, GROUP_ROWS);
+    cut groups = cut_of(row1 - row0, GROUP_ROWS);
     for (r.j0 = j0; r.j0 < j1; r.j0 = r.j1) {
         r.j1 = min_i64(r.j0 + GROUP_COLUMNS, j1);
-        for (int64_t i = 0; i < groups; i++) {
-            r.row0 = row0 + tile_begin(row1 - row0, GROUP_ROWS, i);
-            r.row1 = row0 + tile_begin(row1 - row0, GROUP_ROWS, i + 1);
+        for (int64_t i = 0; i < groups.pieces; i++) {
+            r.row0 = row0 + cut_begin(&groups, i);
+            r.row1 = row0 + cut_begin(&groups, i + 1);
             group_run(w, &r);
         }
     }
@@ -144,12 +155,11 @@ static void panels_range(const panels_job *w, int64_t row0, int64_t row1, int64_
 /* Items are tiles of rows, or panels of columns. */
 static void panels_task(void *context, int64_t begin, int64_t end) {
     const panels_job *w = context;
-    int64_t limit = tile_rows_limit(2, w->g.trans_a);
+    cut tiles = cut_of(w->g.m, tile_rows_limit(2, w->g.trans_a));
     if (w->split_columns)
         panels_range(w, 0, w->g.m, begin * PANEL, min_i64(end * PANEL, w->width));
     else
-        panels_range(w, tile_begin(w->g.m, limit, begin), tile_begin(w->g.m, limit, end), 0,
-                     w->width);
+        panels_range(w, cut_begin(&tiles, begin), cut_begin(&tiles, end), 0, w->width);
 }
 
 /* Items per task that make it worth handing over. */
@@ -174,7 +184,7 @@ static void panels_run(const gemm_job *g) {
         int64_t tiles = ceil_div(g->m, tile_rows_limit(2, g->trans_a));
         w.split_columns = panels > tiles;
         int64_t items = w.split_columns ? panels : tiles;
-        duet_parallel_for(panels * k_blocks(g->k), 1 + 65536 / (K_BLOCK * PANEL), pack_task, &w);
+        duet_parallel_for(panels * g->blocks.pieces, 1 + 65536 / (K_BLOCK * PANEL), pack_task, &w);
         duet_parallel_for(items, grain_of(g, items), panels_task, &w);
     }
 }

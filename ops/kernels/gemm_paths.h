@@ -14,7 +14,7 @@ enum { BLAS_ROWS = 256 };
 static void zero_run(const gemm_job *g) {
     static const real zero;
     for (int64_t i = 0; i < g->m; i++)
-        for (int64_t j = 0; j < g->n; j++) finish_row(g, g->c + i * g->ldc + j, 1, &zero, j, 1);
+        for (int64_t j = 0; j < g->n; j++) finish_row(g, g->c + i * g->ldc + j, &zero, j, 1);
 }
 
 /* Blocks begin .. end-1 of BLAS_ROWS rows. */
@@ -35,7 +35,7 @@ static void blas_task(void *context, int64_t begin, int64_t end) {
         blas_gemm(product, g->trans_a ? g->a + row : g->a + row * g->lda, g->b, rows, g->n, g->k,
                   pitch, g->lda, g->ldb, g->trans_a, g->trans_b);
         for (int64_t i = 0; i < rows && (g->bias || g->relu || g->rate); i++)
-            finish_row(g, c + i * g->ldc, 1, product + i * pitch, 0, g->n);
+            finish_row(g, c + i * g->ldc, product + i * pitch, 0, g->n);
     }
 }
 
@@ -46,8 +46,8 @@ static void blas_run(gemm_job *g) {
 
 static void tiles_task(void *context, int64_t begin, int64_t end) {
     const gemm_job *g = context;
-    int64_t limit = tile_rows_limit(2, g->trans_a);
-    tiles_run(g, tile_begin(g->m, limit, begin), tile_begin(g->m, limit, end), 0, g->n);
+    cut tiles = cut_of(g->m, tile_rows_limit(2, g->trans_a));
+    tiles_run(g, cut_begin(&tiles, begin), cut_begin(&tiles, end), 0, g->n);
 }
 
 static void vector_task(void *context, int64_t begin, int64_t end) {

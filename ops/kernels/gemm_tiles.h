@@ -3,10 +3,8 @@
 #ifndef DUET_KERNELS_GEMM_TILES_H
 #define DUET_KERNELS_GEMM_TILES_H
 
-#include "kernels/gemm_job.h"
+#include "kernels/gemm_pack.h"
 #include "kernels/gemm_tile.h"
-
-#include <string.h>
 
 /* The next panel's columns: two vectors; what is left beside them makes the last one a vector wider
  * (overlapping), not an extra panel of its own. */
@@ -14,77 +12,86 @@ static inline int64_t panel_width(int64_t left) {
     return left > PANEL && left < PANEL + LANES ? left : min_i64(left, PANEL);
 }
 
-/* Rows of tile i when `rows` are cut into tiles of nearly the same size, at most `limit`. */
-static inline int64_t tile_begin(int64_t rows, int64_t limit, int64_t i) {
-    int64_t tiles = ceil_div(rows, limit), size = rows / tiles, larger = rows % tiles;
-    return i * size + min_i64(i, larger);
+/* One panel of columns, and where its tiles find and leave things. */
+typedef struct tile_panel {
+    int64_t j, width, pitch; /* pitch: at least a vector */
+    bool copied;             /* b's columns are in `copy`, as [k, pitch] */
+    real *copy;
+    const real *bias; /* as wide as pitch, or NULL */
+} tile_panel;
+
+/* The epilogue, and C itself or, where the panel is narrower than a vector, `spill` in its place.
+ */
+static void tile_set_result(tile_args *t, const gemm_job *g, const tile_panel *w, int64_t row,
+                            int64_t rows, real *spill) {
+    t->bias = w->bias;
+    t->rate = g->rate;
+    t->relu = g->relu;
+    t->c = g->c + row * g->ldc + w->j;
+    t->ldc = g->ldc;
+    if (w->width >= LANES) return;
+    for (int64_t i = 0; g->rate && i < rows; i++)
+        copy_few(spill + i * LANES, t->c + i * g->ldc, w->width);
+    t->c = spill;
+    t->ldc = LANES;
 }
 
-/* Steps p0 .. p0+k-1 of columns j .. j+width-1 as [k, pitch], zeros beside the columns. */
-static void pack_b(real *panel, int64_t pitch, const gemm_job *g, int64_t p0, int64_t k, int64_t j,
-                   int64_t width) {
-    if (!g->trans_b) {
-        const real *from = g->b + p0 * g->ldb + j;
-        for (int64_t p = 0; p < k; p++, panel += pitch, from += g->ldb) {
-            memcpy(panel, from, (size_t)width * sizeof(real));
-            for (int64_t i = width; i < pitch; i++) panel[i] = 0;
-        }
-        return;
-    }
-    for (int64_t i = 0; i < pitch; i++) {
-        const real *from = g->b + (j + i) * g->ldb + p0;
-        for (int64_t p = 0; p < k; p++) panel[p * pitch + i] = i < width ? from[p] : 0;
-    }
-}
-
-static void tile_set_left(tile_args *t, const gemm_job *g, int64_t row, int64_t p0) {
-    t->a = g->trans_a ? g->a + p0 * g->lda + row : g->a + row * g->lda + p0;
-    t->lda = g->lda;
-}
-
-/* One tile, all of k. `panel` holds b's columns when `copied`; when k has several blocks it is
- * refilled for each, and `sum` carries from one to the next. */
-static void tile_all_k(const gemm_job *g, real *panel, bool copied, int64_t row, int64_t rows,
-                       int64_t j, int64_t width) {
+/* The rows of a tile for all of k. With several blocks, `sum` carries from one to the next. */
+static void tile_run(const gemm_job *g, const tile_panel *w, int64_t row, int64_t rows) {
     real sum[ROWS_MAX * 3 * LANES] __attribute__((aligned(64)));
-    int64_t blocks = k_blocks(g->k), vectors = ceil_div(width, LANES),
-            pitch = max_i64(width, LANES);
-    tile_fn run = tile_of[g->trans_a][vectors - 1][rows - 1];
-    for (int64_t i = 0; i < blocks; i++) {
-        int64_t p0 = k_begin(g->k, i), k = k_begin(g->k, i + 1) - p0;
-        bool finish = i + 1 == blocks && width >= LANES;
-        tile_args t = {.c = sum, .ldc = pitch, .k = k, .last = pitch - LANES, .ld_sum = pitch};
-        tile_set_left(&t, g, row, p0);
-        t.sum = i ? sum : NULL;
-        t.b = copied ? panel : g->b + p0 * g->ldb + j;
-        t.ldb = copied ? pitch : g->ldb;
-        if (copied && blocks > 1) pack_b(panel, pitch, g, p0, k, j, width);
-        if (finish) {
-            t.c = g->c + row * g->ldc + j;
-            t.ldc = g->ldc;
-            t.bias = g->bias ? g->bias + j : NULL;
-            t.rate = g->rate;
-            t.relu = g->relu;
+    real spill[ROWS_MAX * LANES] __attribute__((aligned(64)));
+    tile_fn run = tile_of[g->trans_a][ceil_div(w->width, LANES) - 1][rows - 1];
+    const real *a = g->trans_a ? g->a + row : g->a + row * g->lda;
+    tile_args t = {.a = a,
+                   .lda = g->lda,
+                   .b = w->copied ? w->copy : g->b + w->j,
+                   .ldb = w->copied ? w->pitch : g->ldb,
+                   .k = g->k,
+                   .last = w->pitch - LANES};
+    if (g->blocks.pieces > 1) {
+        t.c = sum;
+        t.ldc = t.ld_sum = w->pitch;
+        for (int64_t i = 0, p0 = 0; i + 1 < g->blocks.pieces; i++) {
+            t.k = cut_begin(&g->blocks, i + 1) - p0;
+            if (w->copied) pack_b(w->copy, w->pitch, g, p0, t.k, w->j, w->width);
+            run(&t);
+            t.sum = sum;
+            p0 += t.k;
+            t.a = a + (g->trans_a ? p0 * g->lda : p0);
+            if (!w->copied) t.b = g->b + p0 * g->ldb + w->j;
+            t.k = g->k - p0;
         }
-        run(&t);
+        if (w->copied) pack_b(w->copy, w->pitch, g, g->k - t.k, t.k, w->j, w->width);
     }
-    if (width < LANES)
+    tile_set_result(&t, g, w, row, rows, spill);
+    run(&t);
+    if (t.c == spill)
         for (int64_t i = 0; i < rows; i++)
-            finish_row(g, g->c + (row + i) * g->ldc + j, 1, sum + i * LANES, j, width);
+            copy_few(g->c + (row + i) * g->ldc + w->j, spill + i * LANES, w->width);
 }
 
 /* Rows row0 .. row1-1 of columns j0 .. j1-1. */
 static void tiles_run(const gemm_job *g, int64_t row0, int64_t row1, int64_t j0, int64_t j1) {
-    real panel[K_BLOCK * 3 * LANES] __attribute__((aligned(64)));
-    for (int64_t j = j0, width; j < j1; j += width) {
-        width = panel_width(j1 - j);
-        bool copied = g->trans_b || width < LANES;
-        if (copied && k_blocks(g->k) == 1)
-            pack_b(panel, max_i64(width, LANES), g, 0, g->k, j, width);
-        int64_t limit = tile_rows_limit(ceil_div(width, LANES), g->trans_a), rows = row1 - row0;
-        for (int64_t i = 0; i < ceil_div(rows, limit); i++) {
-            int64_t begin = tile_begin(rows, limit, i), end = tile_begin(rows, limit, i + 1);
-            tile_all_k(g, panel, copied, row0 + begin, end - begin, j, width);
+    real copy[K_BLOCK * 3 * LANES] __attribute__((aligned(64)));
+    real bias[LANES];
+    tile_panel w = {.j = j0, .copy = copy};
+    for (; w.j < j1; w.j += w.width) {
+        w.width = panel_width(j1 - w.j);
+        w.pitch = max_i64(w.width, LANES);
+        w.copied = g->trans_b || w.width < LANES;
+        w.bias = g->bias ? g->bias + w.j : NULL;
+        if (g->bias && w.width < LANES) {
+            vec_store(bias, (vec){0});
+            copy_few(bias, w.bias, w.width);
+            w.bias = bias;
+        }
+        if (w.copied && g->blocks.pieces == 1) pack_b(copy, w.pitch, g, 0, g->k, w.j, w.width);
+        cut tiles = cut_of(row1 - row0, tile_rows_limit(ceil_div(w.width, LANES), g->trans_a));
+        int64_t row = row0;
+        for (int64_t i = 0; i < tiles.pieces; i++) {
+            int64_t rows = tiles.size + (i < tiles.larger);
+            tile_run(g, &w, row, rows);
+            row += rows;
         }
     }
 }

@@ -27,7 +27,7 @@ static void outer_chunk(const gemm_job *g, const real *b, int64_t row0, int64_t 
         if (q == width) continue;
         real rest[LANES];
         for (int64_t r = q; r < width; r++) rest[r - q] = left[0] * b[r];
-        finish_row(g, c + q, 1, rest, j + q, width - q);
+        finish_row(g, c + q, rest, j + q, width - q);
     }
 }
 
@@ -63,11 +63,10 @@ static matvec matvec_of(const gemm_job *g) {
 /* Stores products of elements i .. i+count-1 of y. */
 static void matvec_finish(const gemm_job *g, const real *product, int64_t i, int64_t count) {
     if (g->m == 1) {
-        finish_row(g, g->c + i, 1, product, i, count);
+        finish_row(g, g->c + i, product, i, count);
         return;
     }
-    for (int64_t q = 0; q < count; q++)
-        finish_row(g, g->c + (i + q) * g->ldc, 1, product + q, 0, 1);
+    for (int64_t q = 0; q < count; q++) finish_row(g, g->c + (i + q) * g->ldc, product + q, 0, 1);
 }
 
 /* The vector's lanes in pairs, halving. */
@@ -115,8 +114,8 @@ static void matvec_along(const gemm_job *g, const matvec *mv, int64_t begin, int
     for (int64_t i = begin, rows; i < end; i += rows) {
         real product[2], sum[2] = {0};
         rows = min_i64(end - i, 2);
-        for (int64_t block = 0; block < k_blocks(g->k); block++) {
-            int64_t p0 = k_begin(g->k, block), k = k_begin(g->k, block + 1) - p0;
+        for (int64_t block = 0; block < g->blocks.pieces; block++) {
+            int64_t p0 = cut_begin(&g->blocks, block), k = cut_begin(&g->blocks, block + 1) - p0;
             const real *x = mv->x + p0 * mv->stride, *row = mv->matrix + i * mv->pitch + p0;
             if (mv->stride != 1) {
                 for (int64_t p = 0; p < k; p++) gathered[p] = x[p * mv->stride];
@@ -169,8 +168,8 @@ static void matvec_down(const gemm_job *g, const matvec *mv, int64_t begin, int6
         int64_t left = end - i;
         real product[CHUNK];
         width = left >= CHUNK ? CHUNK : left >= 4 * LANES ? 4 * LANES : min_i64(left, LANES);
-        for (int64_t block = 0; block < k_blocks(g->k); block++) {
-            int64_t p0 = k_begin(g->k, block), k = k_begin(g->k, block + 1) - p0;
+        for (int64_t block = 0; block < g->blocks.pieces; block++) {
+            int64_t p0 = cut_begin(&g->blocks, block), k = cut_begin(&g->blocks, block + 1) - p0;
             const real *columns = mv->matrix + i;
             if (width == CHUNK)
                 column_sums(product, columns, mv, p0, k, CHUNK / LANES);
