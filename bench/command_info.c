@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 static void print_environment(void) {
-    bool any = false;
+    int found = 0;
     for (char **entry = environ; entry && *entry; entry++)
         if (strncmp(*entry, "DUET_", 5) == 0 || strncmp(*entry, "OPENBLAS_", 9) == 0)
-            printf("  %-12s %s\n", any++ ? "" : "environment", *entry);
-    if (!any) printf("  %-12s no DUET_... or OPENBLAS_... is set\n", "environment");
+            printf("  %-12s %s\n", found++ ? "" : "environment", *entry);
+    if (!found) printf("  %-12s no DUET_... or OPENBLAS_... is set\n", "environment");
 }
 
 static duet_status run(command_result *result, int argc, char **argv) {

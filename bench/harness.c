@@ -88,7 +88,7 @@ static int repeats_within_budget(const measure_plan *plan, double longest_ns) {
 }
 
 static duet_status take_sample(measurement *m, const contender *c, const bench_clock *clock) {
-    double ns;
+    double ns = 0;
     switch_on(c, true);
     duet_status status = time_calls(&ns, c, m->number, clock);
     switch_on(c, false);

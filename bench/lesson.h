@@ -41,7 +41,7 @@ extern const lesson *const lessons[];
 const lesson *lesson_find(const char *name); /* NULL with a message that suggests a near name */
 
 /* Fresh tensors, variables and function; NULL with a message. */
-exercise *exercise_new(const lesson *lesson);
+exercise *exercise_new(const lesson *l);
 void exercise_free(exercise *e); /* NULL is fine */
 
 /* Calls the function once; results go to the innermost scope. */
@@ -74,7 +74,6 @@ double exercise_dispatches(const executor *x, exercise *e);
 /* Calls `x` and the reference executor on fresh copies a few times and compares results and
  * variables: bit for bit, or by hand within the lesson's tolerance. `*equal` tells; `*where` says
  * in words what differed (a static buffer). Fails where a call fails. */
-duet_status lesson_compare(const lesson *lesson, const executor *x, bool *equal,
-                           const char **where);
+duet_status lesson_compare(const lesson *l, const executor *x, bool *equal, const char **where);
 
 #endif

@@ -69,16 +69,15 @@ duet_tensor *held_variable(const char *name, duet_tensor *initial) {
 /* ---- exercises ---------------------------------------------------------------------------------
  */
 
-exercise *exercise_new(const lesson *lesson) {
+exercise *exercise_new(const lesson *l) {
     exercise *e = calloc(1, sizeof *e);
     if (!e) {
-        duet_fail(DUET_STATUS_MEMORY, "%s: no memory", lesson->name);
+        duet_fail(DUET_STATUS_MEMORY, "%s: no memory", l->name);
         return NULL;
     }
-    e->lesson = lesson;
-    duet_status status = lesson->setup(e);
-    if (status == DUET_OK)
-        e->function = duet_function_new(lesson->name, lesson->body, lesson->n_in, lesson->n_out, e);
+    e->lesson = l;
+    duet_status status = l->setup(e);
+    if (status == DUET_OK) e->function = duet_function_new(l->name, l->body, l->n_in, l->n_out, e);
     if (e->function) return e;
     exercise_free(e);
     return NULL;

@@ -70,8 +70,8 @@ static duet_status take_string(reader *r, const char **text, size_t *length, con
 
 static duet_status take_dtype(reader *r, duet_spec *spec) {
     static const char expected[] = "dtype <f4, <f8, <i4 or |b1";
-    const char *text;
-    size_t length;
+    const char *text = NULL;
+    size_t length = 0;
     TRY(take_string(r, &text, &length, expected)); /* a list would be a record with fields */
     for (int i = 0; i < DUET_DTYPE_COUNT; i++) {
         const char *code = duet_dtype_npy((duet_dtype)i);
@@ -114,7 +114,7 @@ static duet_status take_shape(reader *r, duet_shape *shape) {
         skip_spaces(r);
         if (*r->at == ')') break;
         if (!comma) return refuse(r, "a comma between dimensions");
-        int64_t dim;
+        int64_t dim = 0;
         TRY(take_dimension(r, &dim));
         CHECK(shape->rank < DUET_MAX_RANK, DUET_STATUS_SHAPE,
               "%s: expected rank 0 to %d, got a higher one", r->path, DUET_MAX_RANK);
@@ -130,8 +130,8 @@ static duet_status take_shape(reader *r, duet_shape *shape) {
 static duet_status take_entry(reader *r, duet_spec *spec, unsigned *seen) {
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
     static const char expected[] = "each of 'descr', 'fortran_order' and 'shape' once";
-    const char *text;
-    size_t length;
+    const char *text = NULL;
+    size_t length = 0;
     reader before = *r;
     TRY(take_string(r, &text, &length, expected));
     int key = 0;
@@ -208,7 +208,7 @@ static duet_status check_length(const duet_spec *spec, size_t begin, FILE *file,
     struct stat about;
     CHECK(fstat(fileno(file), &about) == 0, DUET_STATUS_IO, "%s: expected its size, got: %s", path,
           strerror(errno));
-    size_t wanted;
+    size_t wanted = 0;
     int64_t there = (int64_t)about.st_size - (int64_t)begin;
     CHECK(duet_spec_bytes_checked(&wanted, spec) && (int64_t)wanted == there, DUET_STATUS_FORMAT,
           "%s: expected %zu bytes of data for %s, got %" PRId64, path, wanted, DUET_SPEC_TEXT(spec),
@@ -226,7 +226,7 @@ static duet_status check_bools(const duet_tensor *x, const char *path) {
 
 static duet_status read_array(duet_tensor **out, FILE *file, const char *path) {
     duet_spec spec;
-    size_t begin;
+    size_t begin = 0;
     TRY(read_header(&spec, &begin, file, path));
     TRY(check_length(&spec, begin, file, path));
     duet_tensor *x = duet_tensor_alloc(&spec);

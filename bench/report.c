@@ -18,10 +18,10 @@ measure_plan report_plan(const report *r, const lesson *l) {
     return (measure_plan){0, 25, 4 * MS, 500 * MS};
 }
 
-row *report_add_row(report *r, const char *lesson, const char *executor) {
+bench_row *report_add_row(report *r, const char *of_lesson, const char *by) {
     if (r->n_rows == r->rows_room) {
         int room = r->rows_room ? 2 * r->rows_room : 16;
-        row *larger = realloc(r->rows, (size_t)room * sizeof *larger);
+        bench_row *larger = realloc(r->rows, (size_t)room * sizeof *larger);
         if (!larger) {
             duet_fail(DUET_STATUS_MEMORY, "bench: no memory for another row");
             return NULL;
@@ -29,8 +29,8 @@ row *report_add_row(report *r, const char *lesson, const char *executor) {
         r->rows = larger;
         r->rows_room = room;
     }
-    row *added = &r->rows[r->n_rows++];
-    *added = (row){.lesson = lesson, .executor = executor, .dispatches = NAN};
+    bench_row *added = &r->rows[r->n_rows++];
+    *added = (bench_row){.lesson = of_lesson, .executor = by, .dispatches = NAN};
     added->threads = duet_pool_threads();
     return added;
 }
@@ -45,9 +45,9 @@ void report_derive(report *r, double value, const char *format, ...) {
     va_end(args);
 }
 
-const row *report_find(const report *r, const char *lesson, const char *executor) {
+const bench_row *report_find(const report *r, const char *of_lesson, const char *by) {
     for (int i = 0; i < r->n_rows; i++)
-        if (strcmp(r->rows[i].lesson, lesson) == 0 && strcmp(r->rows[i].executor, executor) == 0)
+        if (strcmp(r->rows[i].lesson, of_lesson) == 0 && strcmp(r->rows[i].executor, by) == 0)
             return &r->rows[i];
     return NULL;
 }
@@ -89,9 +89,9 @@ static const char *show_ratio(time_text *buffer, double ratio, const char *unit)
     return buffer->chars;
 }
 
-static double best_of(const row *r) { return r ? r->m.summary.best : NAN; }
+static double best_of(const bench_row *r) { return r ? r->m.summary.best : NAN; }
 
-static void print_row(const report *r, const row *row) {
+static void print_row(const report *r, const bench_row *row) {
     const measurement *m = &row->m;
     double eager = best_of(report_find(r, row->lesson, "eager"));
     double hand = best_of(report_find(r, row->lesson, "hand"));
@@ -105,7 +105,7 @@ static void print_row(const report *r, const row *row) {
            SHOW_US(m->first_call), SHOW_US(m->second_call), warmup);
 }
 
-static void derive_row(report *r, const row *row, const lesson *l) {
+static void derive_row(report *r, const bench_row *row, const lesson *l) {
     double best = row->m.summary.best;
     double eager = best_of(report_find(r, l->name, "eager"));
     double hand = best_of(report_find(r, l->name, "hand"));
@@ -118,7 +118,7 @@ static void derive_row(report *r, const row *row, const lesson *l) {
 }
 
 static void print_notes(report *r, const lesson *l) {
-    const row *eager = report_find(r, l->name, "eager");
+    const bench_row *eager = report_find(r, l->name, "eager");
     if (eager && eager->dispatches > 10)
         printf("  eager: %.1f ns an op, all in\n", best_of(eager) * 1e3 / eager->dispatches);
     if (l->flops > 1e8) {
@@ -165,7 +165,7 @@ static duet_status measure_kept(report *r, const lesson *l, const executor **kep
     bench_clock clock = real_clock();
     if (status == DUET_OK) status = measure(results, contenders, count, &plan, &clock);
     for (int i = 0; i < count && status == DUET_OK; i++) {
-        row *added = report_add_row(r, l->name, kept[i]->name);
+        bench_row *added = report_add_row(r, l->name, kept[i]->name);
         if (!added) status = duet_error_code();
         if (!added) break;
         added->compared = added->equal = true;

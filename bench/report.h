@@ -9,13 +9,13 @@
 
 typedef enum bench_mode { MODE_NORMAL, MODE_QUICK, MODE_FULL, MODE_LESSON } bench_mode;
 
-typedef struct row {
+typedef struct bench_row {
     const char *lesson, *executor;
     int threads;
     bool compared, equal; /* with eager: bit for bit, or by hand within the lesson's tolerance */
     double dispatches;    /* op calls or steps a call; NAN where that means nothing */
     measurement m;
-} row;
+} bench_row;
 
 /* A figure that was computed from rows: "small_ops.graph.speedup". */
 typedef struct derived {
@@ -29,7 +29,7 @@ struct report {
     host host;
     bench_mode mode;
     const executor *chosen[8]; /* ended by NULL; the reference first where it is among them */
-    row *rows;
+    bench_row *rows;
     int n_rows, rows_room;
     derived derived[MAX_DERIVED];
     int n_derived;
@@ -38,10 +38,10 @@ struct report {
 };
 
 measure_plan report_plan(const report *r, const lesson *l);
-row *report_add_row(report *r, const char *lesson, const char *executor); /* NULL: no memory */
+bench_row *report_add_row(report *r, const char *of_lesson, const char *by); /* NULL: no memory */
 void report_derive(report *r, double value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-const row *report_find(const report *r, const char *lesson, const char *executor);
+const bench_row *report_find(const report *r, const char *of_lesson, const char *by);
 
 /* Compares, measures and prints one lesson. */
 duet_status report_lesson(report *r, const lesson *l);

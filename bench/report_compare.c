@@ -54,7 +54,7 @@ static bool has_text(const cJSON *object, const char *name, const char *wanted) 
     return text && strcmp(text, wanted) == 0;
 }
 
-static const cJSON *find_row(const cJSON *rows, const row *wanted) {
+static const cJSON *find_row(const cJSON *rows, const bench_row *wanted) {
     const cJSON *r;
     cJSON_ArrayForEach(r, rows) if (has_text(r, "lesson", wanted->lesson) &&
                                     has_text(r, "executor", wanted->executor) &&
@@ -62,7 +62,7 @@ static const cJSON *find_row(const cJSON *rows, const row *wanted) {
     return NULL;
 }
 
-static void compare_row(report *r, const row *now, const cJSON *old, int *compared) {
+static void compare_row(report *r, const bench_row *now, const cJSON *old, int *compared) {
     summary before = {number(old, "best"), number(old, "median"), number(old, "mad")};
     if (!isfinite(before.best) || !isfinite(before.median)) return;
     ++*compared;
@@ -82,8 +82,9 @@ duet_status report_compare(report *r, const char *path) {
     if (status == DUET_OK) {
         printf("\nAgainst %s:\n", path);
         const cJSON *rows = cJSON_GetObjectItemCaseSensitive(root, "rows");
-        const cJSON *host = cJSON_GetObjectItemCaseSensitive(root, "host");
-        if (!has_text(host, "cpu", r->host.cpu) || !has_text(host, "blas_core", r->host.blas_core))
+        const cJSON *old_host = cJSON_GetObjectItemCaseSensitive(root, "host");
+        if (!has_text(old_host, "cpu", r->host.cpu) ||
+            !has_text(old_host, "blas_core", r->host.blas_core))
             printf("  note: those figures were taken on another machine or with other kernels\n");
         int compared = 0;
         for (int i = 0; i < r->n_rows; i++) {

@@ -33,7 +33,7 @@ static void add_host(cJSON *to, const report *r) {
     cJSON_AddStringToObject(to, "mode", modes[r->mode]);
 }
 
-static void add_row(cJSON *rows, const row *row) {
+static void add_row(cJSON *rows, const bench_row *row) {
     const measurement *m = &row->m;
     cJSON *to = cJSON_CreateObject();
     cJSON_AddStringToObject(to, "lesson", row->lesson);
@@ -64,9 +64,9 @@ duet_status report_write_json(const report *r, FILE *file, const char *path) {
     add_host(cJSON_AddObjectToObject(root, "host"), r);
     cJSON *rows = cJSON_AddArrayToObject(root, "rows");
     for (int i = 0; i < r->n_rows; i++) add_row(rows, &r->rows[i]);
-    cJSON *derived = cJSON_AddObjectToObject(root, "derived");
+    cJSON *figures = cJSON_AddObjectToObject(root, "derived");
     for (int i = 0; i < r->n_derived; i++)
-        cJSON_AddNumberToObject(derived, r->derived[i].name, r->derived[i].value);
+        cJSON_AddNumberToObject(figures, r->derived[i].name, r->derived[i].value);
     char *text = cJSON_Print(root);
     bool written = text && fprintf(file, "%s\n", text) > 0;
     free(text);

@@ -51,8 +51,8 @@ static duet_status measure_executor(costs *c, const executor *x, int n_runs) {
     return DUET_OK;
 }
 
-static duet_status add_row(report *r, const char *executor, const costs *c) {
-    row *added = report_add_row(r, lesson_tracing_cost.name, executor);
+static duet_status add_row(report *r, const char *by, const costs *c) {
+    bench_row *added = report_add_row(r, lesson_tracing_cost.name, by);
     if (!added) return duet_error_code();
     measurement *m = &added->m;
     memcpy(m->samples, c->runs[FIRST], sizeof m->samples);
@@ -62,7 +62,7 @@ static duet_status add_row(report *r, const char *executor, const costs *c) {
     m->second_call = c->median[SECOND];
     m->steady = true;
     m->summary = summarize(m->samples, m->n_samples);
-    printf("  %-8s %12s %12s %12s %12s %12s\n", executor, SHOW_US(c->median[FIRST]),
+    printf("  %-8s %12s %12s %12s %12s %12s\n", by, SHOW_US(c->median[FIRST]),
            SHOW_US(c->median[SECOND]), SHOW_US(c->median[WARM] / CALLS), SHOW_US(c->median[COLD]),
            SHOW_US(c->median[WARM]));
     return DUET_OK;
