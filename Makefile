@@ -38,7 +38,7 @@ INC_runtime   := -Iruntime $(BLAS_CFLAGS)
 INC_ops       := -Iruntime -Iops -I$(DIR)/generated
 INC_executors := -Iruntime -Iops -Iexecutors
 INC_bench     := $(INC_executors) -Ibench
-INC_tests      = $(INC_bench) -Itests
+INC_tests      = $(INC_bench) -Itests/util
 
 LAYERS  := runtime ops executors
 srcs     = $(sort $(wildcard $(1)/*.c $(1)/*/*.c))
@@ -78,7 +78,14 @@ $(OBJ)/ops/core/registry.o: $(OP_LIST)
 
 # ---- compile and link --------------------------------------------------------------------------
 layer_of = $(firstword $(subst /, ,$(1)))
-$(OBJ)/%.o: %.c Makefile
+# Objects depend on how they are compiled, not on the whole of this file.
+STAMP := $(OBJ)/flags
+$(STAMP): FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(FLAGS)' > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+$(OBJ)/%.o: %.c $(STAMP)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(FLAGS) $(INC_$(call layer_of,$*)) -MMD -MP -c $< -o $@
@@ -102,11 +109,13 @@ $(DIR)/duet: $(OBJ)/bench/main.o $(DIR)/libbench.a $(DIR)/libduet.a
 
 # ---- tests: one cmocka program per topic, tests/LAYER/test_TOPIC.c, linked to its layers only ----
 TESTS      := $(patsubst tests/%.c,$(DIR)/tests/%,$(sort $(wildcard tests/*/test_*.c)))
-TEST_UTIL  := $(call objs,tests/util)
+TEST_UTIL  := $(DIR)/libtestutil.a
 LINK_runtime   := $(DIR)/libruntime.a
 LINK_ops       := $(DIR)/libops.a $(LINK_runtime)
 LINK_executors := $(DIR)/libexecutors.a $(LINK_ops)
 LINK_bench     := $(DIR)/libbench.a $(LINK_executors)
+
+$(TEST_UTIL): $(call objs,tests/util)
 
 .SECONDEXPANSION:
 $(DIR)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL) $$(LINK_$$(call layer_of,$$*))
