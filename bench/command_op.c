@@ -68,22 +68,28 @@ static duet_status count_outputs(job *j, const words *files) {
     return DUET_OK;
 }
 
+/* The op, and then what the variables hold that it has written. */
 static duet_status call_op(duet_tensor **out, duet_tensor *const *in, void *user) {
     const job *j = user;
-    /* Variables are captured, not passed. */
-    duet_tensor *operands[DUET_MAX_INPUTS];
+    duet_tensor *operands[DUET_MAX_INPUTS]; /* variables are captured, not passed */
     for (int i = 0, next = 0; i < j->n_in; i++)
         operands[i] = j->in[i]->flags & DUET_TENSOR_VARIABLE ? j->in[i] : in[next++];
-    return duet_dispatch(out, j->op, j->attrs, operands, j->n_in);
+    TRY(duet_dispatch(out, j->op, j->attrs, operands, j->n_in));
+    for (int i = 0, next = j->n_results; i < j->n_in && next < j->n_out; i++) {
+        if (!(j->op->writes >> i & 1)) continue;
+        out[next] = duet_read(j->in[i]);
+        if (!out[next++]) return duet_error_code();
+    }
+    return DUET_OK;
 }
 
-static duet_status call_through(job *j, const char *executor) {
+static duet_status call_through(job *j, const char *by) {
     duet_tensor *values[DUET_MAX_INPUTS];
     int n_values = 0;
     for (int i = 0; i < j->n_in; i++)
         if (!(j->in[i]->flags & DUET_TENSOR_VARIABLE)) values[n_values++] = j->in[i];
-    if (strcmp(executor, "eager") == 0) return call_op(j->out, values, j);
-    duet_function *f = duet_function_new(j->op->name, call_op, n_values, j->n_results, j);
+    if (strcmp(by, "eager") == 0) return call_op(j->out, values, j);
+    duet_function *f = duet_function_new(j->op->name, call_op, n_values, j->n_out, j);
     if (!f) return duet_error_code();
     duet_status status = duet_call(f, j->out, values);
     duet_function_free(f);
@@ -111,8 +117,6 @@ static duet_status do_job(job *j, const words *rest, const words *in, const word
     TRY(count_outputs(j, out));
     TRY(take_inputs(j, in));
     TRY(call_through(j, executor));
-    for (int i = 0, next = j->n_results; i < j->n_in; i++)
-        if (j->op->writes >> i & 1) j->out[next++] = j->in[i];
     return write_outputs(j, out);
 }
 

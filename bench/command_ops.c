@@ -43,10 +43,10 @@ static const char *attrs_text(line *out, const duet_op *op) {
 }
 
 static void list_all(void) {
-    printf("  %-16s %-18s %-26s %s\n", "op", "inputs", "attributes", "what it computes");
+    printf("  %-15s %-18s %-36s %s\n", "op", "inputs", "attributes", "what it computes");
     for (int i = 0; i < duet_op_count(); i++) {
         const duet_op *op = duet_op_at(i);
-        printf("  %-16s %-18s %-26s %s\n", op->name, inputs_text(&(line){0}, op),
+        printf("  %-15s %-18s %-36s %s\n", op->name, inputs_text(&(line){0}, op),
                attrs_text(&(line){0}, op), op->doc);
     }
 }

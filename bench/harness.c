@@ -57,7 +57,6 @@ static duet_status choose_number(measurement *m, double ns, const contender *c,
     while (ns < plan->repeat_ns / 8 && number < MAX_NUMBER / 2) {
         number *= 2;
         TRY(time_calls(&ns, c, number, clock));
-        m->warmup += number;
     }
     double wanted = ns > 0 ? plan->repeat_ns * number / ns : MAX_NUMBER;
     m->number = wanted < 1 ? 1 : wanted > MAX_NUMBER ? MAX_NUMBER : (int)wanted;
