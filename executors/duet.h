@@ -19,6 +19,8 @@
 #include "scope.h" /* who owns results */
 #include "value.h" /* tensors from host data and back */
 
+#include "here.h" /* where in the source an op was called */
+
 /* ---- functions: trace once, replay ---------------------------------------------------------- */
 
 typedef struct duet_function duet_function;
