@@ -184,6 +184,15 @@ static duet_body *new_gradient(const duet_body *body) {
     return NULL;
 }
 
+static duet_body *gradient(const duet_body *base) {
+    graph_body *body = (graph_body *)base; /* keeping what was derived is no change of its value */
+    pthread_mutex_lock(&body->lock);
+    if (!body->gradient) body->gradient = new_gradient(base);
+    duet_body *result = duet_body_keep(body->gradient);
+    pthread_mutex_unlock(&body->lock);
+    return result;
+}
+
 /* ---- life
  * ---------------------------------------------------------------------------------------- */
 
