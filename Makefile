@@ -78,12 +78,19 @@ $(OBJ)/ops/core/registry.o: $(OP_LIST)
 
 # ---- compile and link --------------------------------------------------------------------------
 layer_of = $(firstword $(subst /, ,$(1)))
-$(OBJ)/%.o: %.c Makefile
+# Objects depend on how they are compiled, not on the whole of this file.
+STAMP := $(OBJ)/flags
+$(STAMP): FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(FLAGS)' > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+$(OBJ)/%.o: %.c $(STAMP)
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(FLAGS) $(INC_$(call layer_of,$*)) -MMD -MP -c $< -o $@
 
-$(OBJ)/bench/hand/train_step.o $(OBJ)/bench/peak.o: FLAGS += -ffp-contract=fast
+$(OBJ)/bench/hand/train_step.o $(OBJ)/bench/peak.o: private FLAGS += -ffp-contract=fast
 
 $(DIR)/lib%.a:
 	$(call say,AR,$@)
@@ -103,11 +110,13 @@ $(DIR)/duet: $(OBJ)/bench/main.o $(DIR)/libbench.a $(DIR)/libduet.a
 
 # ---- tests: one cmocka program per topic, tests/LAYER/test_TOPIC.c, linked to its layers only ----
 TESTS      := $(patsubst tests/%.c,$(DIR)/tests/%,$(sort $(wildcard tests/*/test_*.c)))
-TEST_UTIL  := $(call objs,tests/util)
+TEST_UTIL  := $(DIR)/libtestutil.a
 LINK_runtime   := $(DIR)/libruntime.a
 LINK_ops       := $(DIR)/libops.a $(LINK_runtime)
 LINK_executors := $(DIR)/libduet.a# executors and ops call each other
 LINK_bench     := $(DIR)/libbench.a $(DIR)/libduet.a
+
+$(TEST_UTIL): $(call objs,tests/util)
 
 .SECONDEXPANSION:
 $(DIR)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL) $$(LINK_$$(call layer_of,$$*))

@@ -19,6 +19,8 @@
 #include "scope.h" /* who owns results */
 #include "value.h" /* tensors from host data and back */
 
+#include "here.h" /* where in the source an op was called */
+
 /* ---- functions: trace once, replay ---------------------------------------------------------- */
 
 typedef struct duet_function duet_function;
@@ -65,6 +67,20 @@ bool duet_run_eagerly(bool on);
  * naming the first difference, such as a host value that was frozen into the graph and has since
  * changed, or a body that is not pure. */
 duet_status duet_check_trace(duet_function *function, duet_tensor *const *in);
+
+/* ---- control flow that depends on values ------------------------------------------------------
+
+ * Ordinary C `if` and `for` run while tracing: they unroll. These two become ops with sub-graphs.
+ * Eagerly they just call the bodies, which may use tensors and variables around them. */
+
+/* out[..] = pred ? then_body(in[..]) : else_body(in[..]).  pred: bool[] */
+duet_status duet_cond(duet_tensor **out, int n_out, duet_tensor *pred, duet_callback then_body,
+                      duet_callback else_body, duet_tensor *const *in, int n_in, void *user);
+
+/* state[..] = in[..]; while condition(state[..]) state[..] = body(state[..]); out[..] = state[..].
+ * The condition gives one bool[]; a state keeps its dtype and shape.  1 <= n <= 16 */
+duet_status duet_while(duet_tensor **out, duet_callback condition, duet_callback body,
+                       duet_tensor *const *in, int n, void *user);
 
 /* ---- gradients ------------------------------------------------------------------------------ */
 

@@ -15,6 +15,8 @@ enum { TRACES_BEFORE_WARNING = 5 };
 void duet_entry_release(duet_entry *entry) {
     if (atomic_fetch_sub_explicit(&entry->refs, 1, memory_order_acq_rel) != 1) return;
     duet_plan_free(entry->plan);
+    duet_graph_free(entry->traced);
+    duet_body_release(atomic_load(&entry->body));
     free(entry);
 }
 
@@ -86,16 +88,32 @@ static duet_graph *trace_declared(duet_function *f, duet_tensor *const *in,
     return specialise(f->free_trace, keys);
 }
 
-static duet_plan *new_plan(duet_function *f, duet_tensor *const *in, const duet_arg_key *keys) {
-    duet_graph *graph = NULL;
-    if (f->declared)
-        graph = trace_declared(f, in, keys);
-    else if ((graph = duet_function_trace(f, in, keys)))
-        f->stats.traces++;
+/* The graph that the body records, with the dimensions of this call. */
+static duet_graph *trace_for(duet_function *f, duet_tensor *const *in, const duet_arg_key *keys) {
+    if (f->declared) return trace_declared(f, in, keys);
+    duet_graph *graph = duet_function_trace(f, in, keys);
+    if (graph) f->stats.traces++;
+    return graph;
+}
+
+static duet_plan *plan_of(const duet_graph *traced) {
+    duet_graph *graph = duet_graph_copy(traced);
     if (!graph) return NULL;
     if (duet_run_passes(graph) == DUET_OK) return duet_plan_new(graph);
     duet_graph_free(graph);
     return NULL;
+}
+
+duet_body *duet_entry_body(duet_function *f, duet_entry *entry) {
+    pthread_mutex_lock(&f->lock);
+    duet_body *body = atomic_load(&entry->body);
+    if (!body) {
+        duet_graph *copy = duet_graph_copy(entry->traced);
+        body = copy ? duet_graph_body_new(copy) : NULL;
+        atomic_store(&entry->body, body);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return body;
 }
 
 /* ---- why again ---------------------------------------------------------------------------------
@@ -145,19 +163,20 @@ static void drop_last(duet_function *f) {
 
 static duet_entry *add(duet_function *f, duet_tensor *const *in, const duet_arg_key *keys) {
     int64_t traces = f->stats.traces;
-    duet_plan *plan = new_plan(f, in, keys);
-    if (!plan) return NULL;
     size_t bytes = (size_t)f->n_in * sizeof *keys;
-    duet_entry *entry = malloc(sizeof *entry + bytes);
+    duet_graph *traced = trace_for(f, in, keys);
+    duet_plan *plan = traced ? plan_of(traced) : NULL;
+    duet_entry *entry = plan ? malloc(sizeof *entry + bytes) : NULL;
     if (!entry) {
+        if (plan) duet_fail(DUET_STATUS_MEMORY, "function %s: no memory", f->name);
         duet_plan_free(plan);
-        duet_fail(DUET_STATUS_MEMORY, "function %s: no memory", f->name);
+        duet_graph_free(traced);
         return NULL;
     }
     f->traced_in_a_row = f->stats.traces > traces ? f->traced_in_a_row + 1 : 0;
     if (f->traced_in_a_row == TRACES_BEFORE_WARNING && f->entries && !f->warned)
         warn_of_retraces(f, keys);
-    *entry = (duet_entry){.next = f->entries, .plan = plan};
+    *entry = (duet_entry){.next = f->entries, .plan = plan, .traced = traced};
     atomic_init(&entry->refs, 1);
     memcpy(entry->keys, keys, bytes);
     f->entries = entry;

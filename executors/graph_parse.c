@@ -372,7 +372,7 @@ static duet_status one_graph(parser *p, char *text, size_t room) {
     while (!accept(p, "return")) TRY(node(p));
     if (!accept(p, "}")) {
         do {
-            int32_t id;
+            int32_t id = 0;
             TRY(use(p, &id));
             if (p->graph->values[id].kind == DUET_VALUE_VARIABLE)
                 return fault(p, "expected a value, got a variable: read it first");

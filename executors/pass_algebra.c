@@ -26,8 +26,10 @@ static bool is_all(const duet_graph *graph, int32_t value, double wanted) {
     return count == 1;
 }
 
+/* Two free dimensions may still turn out different: x[1:] of f32[?] is f32[?] too. */
 static bool same_spec(const duet_graph *graph, int32_t a, int32_t b) {
-    return duet_spec_equal(&graph->values[a].spec, &graph->values[b].spec);
+    const duet_spec *x = &graph->values[a].spec, *y = &graph->values[b].spec;
+    return duet_spec_equal(x, y) && !duet_shape_is_free(&x->shape);
 }
 
 /* The value that the node's result is, or -1. */

@@ -81,6 +81,7 @@ const duet_op duet_op_concat = {
     .n_in_max = DUET_MAX_INPUTS,
     .n_out = 1,
     .in_names = {"x"},
+    .traits = DUET_OP_IDENTITY, /* the others are empty then */
     .attrs = {{.name = "axis", .kind = DUET_ATTR_INT}},
     .infer = infer,
     .run = run,

@@ -21,7 +21,7 @@ const duet_op duet_op_mean = {
     .doc = "the mean over axes (none: all): the sum divided by the count; of nothing NaN",
     DUET_REDUCTION(&reduction),
     .grad = grad,
-    .samples = {"f32[3,4]", "f32[3,4]; axes=[0]", "f64[3,67]; axes=[-1] keepdims=true",
+    .samples = {"f32[3,4]", "f32[3,4]; axes=[0]", "f64[3,67]; axes=[-1], keepdims=true",
                 "f32[2,3,4,5]; axes=[0,2]", "f64[17]", "f32[0,3]; axes=[1]", "f32[]",
                 "f32[2,5,67]; axes=[1]"},
 };

@@ -42,7 +42,7 @@ const duet_op duet_op_slice_grad = {
     .n_in = 2,
     .n_out = 1,
     .in_names = {"x", "like"},
-    .traits = DUET_OP_SHAPE_ONLY,
+    .traits = DUET_OP_SHAPE_ONLY | DUET_OP_IDENTITY,
     .attrs = {{"begin", DUET_ATTR_INTS, .required = true},
               {"size", DUET_ATTR_INTS, .required = true}},
     .infer = infer,

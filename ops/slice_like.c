@@ -48,7 +48,7 @@ const duet_op duet_op_slice_like = {
     .n_in_max = DUET_MAX_INPUTS,
     .n_out = 1,
     .in_names = {"x", "like", "before"},
-    .traits = DUET_OP_SHAPE_ONLY,
+    .traits = DUET_OP_SHAPE_ONLY | DUET_OP_IDENTITY,
     .attrs = {{.name = "axis", .kind = DUET_ATTR_INT},
               {.name = "from_end", .kind = DUET_ATTR_BOOL}},
     .infer = infer,

@@ -162,8 +162,10 @@ static void check_gradient(const duet_op *op, const char *sample) {
     duet_tape *tape = duet_tape_new(false);
     duet_tensor *grads[DUET_MAX_INPUTS], *sources[DUET_MAX_INPUTS];
     int inputs[DUET_MAX_INPUTS], n = 0;
+    bool mean_of_nothing = false;
     for (int i = 0; i < call.n_in; i++) {
         bool variable = call.in[i]->flags & DUET_TENSOR_VARIABLE;
+        mean_of_nothing |= duet_tensor_count(call.in[i]) == 0;
         if (duet_tensor_dtype(call.in[i]) != DUET_F64 || variable) continue;
         duet_tape_watch(tape, call.in[i]);
         sources[n] = call.in[i];
@@ -179,6 +181,7 @@ static void check_gradient(const duet_op *op, const char *sample) {
             for (int64_t j = 0; j < duet_tensor_count(sources[i]); j++) {
                 double wanted = difference(&call, inputs[i], j);
                 double got = grads[i] ? duet_item(grads[i], j) : 0;
+                if (isnan(got) && mean_of_nothing) continue; /* as mean([]) is NaN */
                 if (!(fabs(got - wanted) <= 1e-6 + 1e-5 * fabs(wanted)))
                     FAIL(op, sample, "gradient of input %d, element %d: %.9g, by differences %.9g",
                          inputs[i], (int)j, got, wanted);

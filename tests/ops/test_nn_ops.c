@@ -1,6 +1,6 @@
 /* matmul, dense, softmax and mse: values worked out by hand or by tests/reference/nn_values.py,
  * and naive loops in double. */
-#include "ops/direct.h"
+#include "direct.h"
 #include "ops_elementwise.h"
 #include "ops_nn.h"
 #include "ops_shape.h"

@@ -1,5 +1,5 @@
 /* Ops that move elements: against hand-written values, and against an index-by-index copy. */
-#include "ops/direct.h"
+#include "direct.h"
 #include "ops_shape.h"
 
 /* ---- reshape ------------------------------------------------------------------------------------

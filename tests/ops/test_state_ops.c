@@ -1,5 +1,5 @@
 /* Variables and their updates, random numbers, print and check_numerics. */
-#include "ops/direct.h"
+#include "direct.h"
 #include "ops_state.h"
 
 #include <unistd.h>

@@ -1,10 +1,6 @@
 #include "sample.h"
 
-#include "core/attrs.h"
-
-#include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 
 double sample_uniform(uint64_t *state) {
     uint64_t z = *state += 0x9E3779B97F4A7C15u; /* splitmix64 */
@@ -37,49 +33,22 @@ duet_tensor *sample_tensor(const duet_spec *spec, sample_fill fill, double low, 
     return t;
 }
 
-static bool parse_attrs(sample_call *call, const char *at) {
-    snprintf(call->text, sizeof call->text, "%s", at);
-    for (char *item = call->text; *item;) {
-        while (*item == ' ' || *item == ',') item++;
-        char *equal = strchr(item, '='), *end = item;
-        if (!equal) return *item == '\0';
-        for (int depth = 0; *end && (depth || *end != ','); end++)
-            depth += (*end == '[') - (*end == ']');
-        bool last = *end == '\0';
-        *end = '\0';
-        if (duet_attr_parse(call->attrs, call->op, item, (int)(equal - item), equal + 1) != DUET_OK)
-            return false;
-        item = last ? end : end + 1;
-    }
-    return true;
-}
-
-static bool add_input(sample_call *call, const char **at, sample_fill fill, bool promote,
-                      uint64_t *state) {
-    const char *p = *at;
-    duet_spec spec;
-    bool variable = strncmp(p, "var ", 4) == 0;
-    if (variable) p += 4;
-    if (!duet_spec_parse(&spec, p, at)) return false;
-    if (promote && spec.dtype == DUET_F32) spec.dtype = DUET_F64;
-    double low = call->op->domain[0], high = call->op->domain[1];
-    if (low == 0 && high == 0) low = -2, high = 2;
-    duet_tensor *t = sample_tensor(&spec, fill, low, high, state);
-    if (variable) t = duet_variable_new("v", t);
-    call->in[call->n_in++] = t;
-    return t != NULL;
-}
-
 bool sample_make(sample_call *call, const duet_op *op, const char *sample, sample_fill fill,
                  bool promote, uint64_t seed) {
     *call = (sample_call){.op = op};
-    duet_attrs_init(call->attrs, op);
-    const char *at = sample;
-    while (*at && *at != ';') {
-        if (isspace((unsigned char)*at) || *at == ',') at++;
-        else if (!add_input(call, &at, fill, promote, &seed)) return false;
+    if (duet_sample_parse(&call->sample, op, sample) != DUET_OK) return false;
+    call->attrs = call->sample.attrs;
+    double low = op->domain[0], high = op->domain[1];
+    if (low == 0 && high == 0) low = -2, high = 2;
+    for (int i = 0; i < call->sample.n_in; i++) {
+        duet_spec spec = call->sample.specs[i];
+        if (promote && spec.dtype == DUET_F32) spec.dtype = DUET_F64;
+        duet_tensor *t = sample_tensor(&spec, fill, low, high, &seed);
+        if (call->sample.variables >> i & 1) t = duet_variable_new("v", t);
+        call->in[call->n_in++] = t;
+        if (!t) return false;
     }
-    return *at != ';' || parse_attrs(call, at + 1);
+    return true;
 }
 
 void sample_release(sample_call *call) {

@@ -2,6 +2,7 @@
 #ifndef TEST_SAMPLE_H
 #define TEST_SAMPLE_H
 
+#include "core/sample.h"
 #include "duet.h"
 
 typedef enum sample_fill {
@@ -11,8 +12,8 @@ typedef enum sample_fill {
 
 typedef struct sample_call {
     const duet_op *op;
-    duet_attr attrs[DUET_MAX_ATTRS];
-    char text[256]; /* what text attributes point into */
+    duet_sample sample;
+    const duet_attr *attrs; /* the sample's; so do not copy the struct */
     duet_tensor *in[DUET_MAX_INPUTS];
     int n_in;
 } sample_call;
