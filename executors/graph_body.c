@@ -78,7 +78,8 @@ static compiled *find(graph_body *body, const duet_view *in) {
 
 static bool is_elementwise(const duet_graph *graph) {
     for (int32_t i = 0; i < graph->n_nodes; i++)
-        if (!graph->nodes[i].op->elementwise && graph->nodes[i].op != &duet_op_constant) return false;
+        if (!graph->nodes[i].op->elementwise && graph->nodes[i].op != &duet_op_constant)
+            return false;
     return true;
 }
 
