@@ -38,7 +38,7 @@ INC_runtime   := -Iruntime $(BLAS_CFLAGS)
 INC_ops       := -Iruntime -Iops -I$(DIR)/generated
 INC_executors := -Iruntime -Iops -Iexecutors
 INC_bench     := $(INC_executors) -Ibench
-INC_tests      = $(INC_bench) -Itests/util
+INC_tests      = $(INC_bench) -Itests -Itests/util
 
 LAYERS  := runtime ops executors
 srcs     = $(sort $(wildcard $(1)/*.c $(1)/*/*.c))
