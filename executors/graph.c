@@ -225,6 +225,12 @@ int32_t *duet_graph_count_uses(const duet_graph *graph) {
     return uses;
 }
 
+int32_t duet_graph_count_constants(const duet_graph *graph) {
+    int32_t count = 0;
+    for (int32_t i = 0; i < graph->n_nodes; i++) count += graph->nodes[i].op == &duet_op_constant;
+    return count;
+}
+
 /* ---- compaction: canonical numbering ------------------------------------------------------- */
 
 /* Moves the nodes that are left to the front and gives every value its new id: inputs, variables,
