@@ -1,6 +1,7 @@
 /* Functions: making them, calling them. The cache of plans is function_cache.c. */
 #include "function.h"
 
+#include "debug.h"
 #include "thread_state.h"
 #include "trace.h"
 
@@ -121,8 +122,11 @@ static duet_status replay(duet_plan *plan, duet_tensor **out, duet_tensor *const
 duet_status duet_call(duet_function *f, duet_tensor **out, duet_tensor *const *in) {
     for (int i = 0; i < f->n_out; i++) out[i] = NULL;
     TRY(check_arguments(f, in));
-    if (duet_thread.trace || duet_thread.run_eagerly || duet_thread.tapes)
+    if (duet_thread.trace || duet_thread.run_eagerly || duet_thread.tapes) {
+        if (duet_debug(1))
+            duet_debug_call(f, in, duet_thread.trace ? "inlined into a trace" : "run op by op");
         return call_inline(f, out, in);
+    }
     duet_entry *entry = duet_function_entry(f, in);
     if (!entry) return duet_error_code();
     duet_status status = replay(entry->plan, out, in);

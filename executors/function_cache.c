@@ -2,6 +2,7 @@
 #include "function.h"
 
 #include "core/attrs.h"
+#include "debug.h"
 #include "passes.h"
 #include "thread_state.h"
 #include "trace.h"
@@ -42,21 +43,10 @@ duet_graph *duet_function_trace(duet_function *f, duet_tensor *const *in,
     duet_status status = record_body(f, trace, in, keys);
     while (duet_scope_depth() > depth) duet_scope_close(NULL); /* those a failing body left, too */
     duet_graph *graph = duet_trace_end(trace);
-    if (status == DUET_OK) return graph;
-    duet_graph_free(graph);
-    return NULL;
-}
-
-/* The declared signature's one trace with this call's dimensions filled in. */
-static duet_graph *specialise(const duet_graph *trace, const duet_arg_key *keys) {
-    duet_graph *graph = duet_graph_copy(trace);
-    if (!graph) return NULL;
-    for (int32_t i = 0; i < graph->n_inputs; i++)
-        graph->values[graph->inputs[i]].spec = keys[i].spec;
-    duet_status status = DUET_OK;
-    for (int32_t i = 0; i < graph->n_nodes && status == DUET_OK; i++)
-        status = duet_graph_infer(graph, i);
-    if (status == DUET_OK) return graph;
+    if (status == DUET_OK) {
+        if (graph && duet_debug(1)) duet_debug_frozen(graph);
+        return graph;
+    }
     duet_graph_free(graph);
     return NULL;
 }
@@ -67,10 +57,14 @@ static bool same_but_dims(const duet_arg_key *a, const duet_arg_key *b, int coun
     return true;
 }
 
+static bool has_free_trace(const duet_function *f, const duet_arg_key *keys) {
+    return f->free_trace && same_but_dims(f->free_trace_keys, keys, f->n_in);
+}
+
 static duet_graph *trace_declared(duet_function *f, duet_tensor *const *in,
                                   const duet_arg_key *keys) {
     size_t bytes = (size_t)f->n_in * sizeof *keys;
-    if (!f->free_trace || !same_but_dims(f->free_trace_keys, keys, f->n_in)) {
+    if (!has_free_trace(f, keys)) {
         duet_arg_key *declared = malloc(bytes + 1);
         if (!declared) return duet_fail(DUET_STATUS_MEMORY, "function: no memory"), NULL;
         memcpy(declared, keys, bytes);
@@ -83,11 +77,14 @@ static duet_graph *trace_declared(duet_function *f, duet_tensor *const *in,
         f->free_trace = graph;
         f->free_trace_keys = declared;
     }
-    return specialise(f->free_trace, keys);
+    const duet_spec *specs[DUET_MAX_INPUTS];
+    for (int i = 0; i < f->n_in; i++) specs[i] = &keys[i].spec;
+    return duet_graph_respecify(f->free_trace, specs);
 }
 
 static duet_plan *new_plan(duet_function *f, duet_tensor *const *in, const duet_arg_key *keys) {
     duet_graph *graph = NULL;
+    if (duet_debug(1)) duet_debug_new_plan(f, keys, has_free_trace(f, keys));
     if (f->declared)
         graph = trace_declared(f, in, keys);
     else if ((graph = duet_function_trace(f, in, keys)))
@@ -170,6 +167,7 @@ duet_entry *duet_function_entry(duet_function *f, duet_tensor *const *in) {
     for (int i = 0; i < f->n_in; i++) keys[i] = duet_arg_key_of(in[i]);
     pthread_mutex_lock(&f->lock);
     duet_entry *entry = find(f, keys);
+    if (entry && duet_debug(1)) duet_debug_call(f, in, "replayed");
     if (entry)
         f->traced_in_a_row = 0;
     else

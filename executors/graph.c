@@ -209,6 +209,18 @@ duet_graph *duet_graph_copy(const duet_graph *graph) {
     return NULL;
 }
 
+duet_graph *duet_graph_respecify(const duet_graph *graph, const duet_spec *const *in) {
+    duet_graph *copy = duet_graph_copy(graph);
+    if (!copy) return NULL;
+    duet_status status = DUET_OK;
+    for (int32_t i = 0; i < copy->n_inputs; i++) copy->values[copy->inputs[i]].spec = *in[i];
+    for (int32_t i = 0; i < copy->n_nodes && status == DUET_OK; i++)
+        status = duet_graph_infer(copy, i);
+    if (status == DUET_OK) return copy;
+    duet_graph_free(copy);
+    return NULL;
+}
+
 void duet_graph_remap(duet_graph *graph, const int32_t *map) {
     for (int32_t i = 0; i < graph->n_nodes; i++)
         for (int32_t j = 0; j < graph->nodes[i].n_in; j++)

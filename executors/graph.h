@@ -74,6 +74,9 @@ duet_status duet_graph_ok(const duet_graph *graph);
 /* Infers node `node`'s results anew from its inputs' specs. */
 duet_status duet_graph_infer(duet_graph *graph, int32_t node);
 
+/* A copy for other inputs, one spec each, with everything inferred anew. */
+duet_graph *duet_graph_respecify(const duet_graph *graph, const duet_spec *const *in);
+
 /* Marks a node as removed and lets go of its attributes. */
 void duet_graph_remove(duet_graph *graph, int32_t node);
 

@@ -2,6 +2,7 @@
 #include "passes.h"
 
 #include "clock.h"
+#include "debug.h"
 #include "settings.h"
 #include "warning.h"
 
@@ -45,6 +46,7 @@ static duet_status run_pass(const duet_pass *pass, duet_graph *graph) {
 }
 
 duet_status duet_run_passes(duet_graph *graph) {
+    if (duet_debug(2)) return duet_run_passes_watched(graph, duet_debug_pass, graph);
     warn_of_unknown_names();
     for (const duet_pass *pass = duet_passes; pass->name; pass++)
         if (pass->run && duet_setting_pass_on(pass->name)) TRY(run_pass(pass, graph));
