@@ -1,6 +1,7 @@
 /* Functions: making them, calling them. The cache of plans is function_cache.c. */
 #include "function.h"
 
+#include "debug.h"
 #include "tape.h"
 #include "thread_state.h"
 #include "trace.h"
@@ -135,7 +136,11 @@ static duet_status call_taped(duet_function *f, duet_entry *entry, duet_tensor *
 duet_status duet_call(duet_function *f, duet_tensor **out, duet_tensor *const *in) {
     for (int i = 0; i < f->n_out; i++) out[i] = NULL;
     TRY(duet_function_check(f, in));
-    if (duet_thread.trace || duet_thread.run_eagerly) return call_inline(f, out, in);
+    if (duet_thread.trace || duet_thread.run_eagerly) {
+        if (duet_debug(1))
+            duet_debug_call(f, in, duet_thread.trace ? "inlined into a trace" : "run op by op");
+        return call_inline(f, out, in);
+    }
     duet_entry *entry = duet_function_entry(f, in);
     if (!entry) return duet_error_code();
     bool taped =
