@@ -1,6 +1,7 @@
 /* Functions: making them, calling them. The cache of plans is function_cache.c. */
 #include "function.h"
 
+#include "debug.h"
 #include "tape.h"
 #include "thread_state.h"
 #include "trace.h"
@@ -55,6 +56,7 @@ duet_function *duet_function_binary(const char *name,
 
 void duet_function_free(duet_function *f) {
     if (!f) return;
+    duet_function_note_end(f);
     duet_function_clear(f);
     pthread_mutex_destroy(&f->lock);
     free(f->declared);
@@ -78,7 +80,7 @@ duet_status duet_function_declare(duet_function *f, const char *signature) {
     return DUET_OK;
 }
 
-static duet_status check_arguments(const duet_function *f, duet_tensor *const *in) {
+duet_status duet_function_check(const duet_function *f, duet_tensor *const *in) {
     for (int i = 0; i < f->n_in; i++) {
         if (!in[i] && duet_error_code() != DUET_OK) return duet_error_code();
         CHECK(in[i], DUET_STATUS_ARGUMENT, "function %s: argument %d is NULL", f->name, i);
@@ -133,8 +135,12 @@ static duet_status call_taped(duet_function *f, duet_entry *entry, duet_tensor *
 
 duet_status duet_call(duet_function *f, duet_tensor **out, duet_tensor *const *in) {
     for (int i = 0; i < f->n_out; i++) out[i] = NULL;
-    TRY(check_arguments(f, in));
-    if (duet_thread.trace || duet_thread.run_eagerly) return call_inline(f, out, in);
+    TRY(duet_function_check(f, in));
+    if (duet_thread.trace || duet_thread.run_eagerly) {
+        if (duet_debug(1))
+            duet_debug_call(f, in, duet_thread.trace ? "inlined into a trace" : "run op by op");
+        return call_inline(f, out, in);
+    }
     duet_entry *entry = duet_function_entry(f, in);
     if (!entry) return duet_error_code();
     bool taped =

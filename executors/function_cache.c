@@ -2,6 +2,7 @@
 #include "function.h"
 
 #include "core/attrs.h"
+#include "debug.h"
 #include "passes.h"
 #include "thread_state.h"
 #include "trace.h"
@@ -15,6 +16,7 @@ enum { TRACES_BEFORE_WARNING = 5 };
 void duet_entry_release(duet_entry *entry) {
     if (atomic_fetch_sub_explicit(&entry->refs, 1, memory_order_acq_rel) != 1) return;
     duet_plan_free(entry->plan);
+    duet_frozen_release(&entry->frozen);
     duet_graph_free(entry->traced);
     duet_body_release(atomic_load(&entry->body));
     free(entry);
@@ -31,7 +33,12 @@ static duet_status record_body(duet_function *f, duet_trace *trace, duet_tensor 
         if (!args[i]) return duet_error_code();
         if (keys[i].kind != DUET_ARG_TENSOR) args[i] = in[i];
     }
+    uint64_t refused = duet_refused_reads();
     TRY(f->body(out, args, f->user));
+    CHECK(duet_refused_reads() == refused, DUET_STATUS_STATE,
+          "function %s: its body read a value that is not available while tracing; return it from "
+          "the function, or pass it in as a literal",
+          f->name);
     return duet_trace_results(trace, out, f->n_out);
 }
 
@@ -44,21 +51,10 @@ duet_graph *duet_function_trace(duet_function *f, duet_tensor *const *in,
     duet_status status = record_body(f, trace, in, keys);
     while (duet_scope_depth() > depth) duet_scope_close(NULL); /* those a failing body left, too */
     duet_graph *graph = duet_trace_end(trace);
-    if (status == DUET_OK) return graph;
-    duet_graph_free(graph);
-    return NULL;
-}
-
-/* The declared signature's one trace with this call's dimensions filled in. */
-static duet_graph *specialise(const duet_graph *trace, const duet_arg_key *keys) {
-    duet_graph *graph = duet_graph_copy(trace);
-    if (!graph) return NULL;
-    for (int32_t i = 0; i < graph->n_inputs; i++)
-        graph->values[graph->inputs[i]].spec = keys[i].spec;
-    duet_status status = DUET_OK;
-    for (int32_t i = 0; i < graph->n_nodes && status == DUET_OK; i++)
-        status = duet_graph_infer(graph, i);
-    if (status == DUET_OK) return graph;
+    if (status == DUET_OK) {
+        if (graph && duet_debug(1)) duet_debug_frozen(graph);
+        return graph;
+    }
     duet_graph_free(graph);
     return NULL;
 }
@@ -69,14 +65,40 @@ static bool same_but_dims(const duet_arg_key *a, const duet_arg_key *b, int coun
     return true;
 }
 
+static duet_graph *respecify(const duet_graph *trace, const duet_arg_key *keys, int n_in) {
+    const duet_spec *specs[DUET_MAX_INPUTS];
+    for (int i = 0; i < n_in; i++) specs[i] = &keys[i].spec;
+    return duet_graph_respecify(trace, specs);
+}
+
+static void as_declared(duet_arg_key *declared, const duet_function *f, const duet_arg_key *keys) {
+    for (int i = 0; i < f->n_in; i++) {
+        declared[i] = keys[i];
+        declared[i].spec = f->declared[i];
+    }
+}
+
+duet_graph *duet_function_trace_anew(duet_function *f, duet_tensor *const *in,
+                                     const duet_arg_key *keys) {
+    duet_arg_key declared[DUET_MAX_INPUTS];
+    if (!f->declared) return duet_function_trace(f, in, keys);
+    as_declared(declared, f, keys);
+    duet_graph *trace = duet_function_trace(f, in, declared);
+    duet_graph *graph = trace ? respecify(trace, keys, f->n_in) : NULL;
+    duet_graph_free(trace);
+    return graph;
+}
+
+static bool has_free_trace(const duet_function *f, const duet_arg_key *keys) {
+    return f->free_trace && same_but_dims(f->free_trace_keys, keys, f->n_in);
+}
+
 static duet_graph *trace_declared(duet_function *f, duet_tensor *const *in,
                                   const duet_arg_key *keys) {
-    size_t bytes = (size_t)f->n_in * sizeof *keys;
-    if (!f->free_trace || !same_but_dims(f->free_trace_keys, keys, f->n_in)) {
-        duet_arg_key *declared = malloc(bytes + 1);
+    if (!has_free_trace(f, keys)) {
+        duet_arg_key *declared = malloc(((size_t)f->n_in + 1) * sizeof *keys);
         if (!declared) return duet_fail(DUET_STATUS_MEMORY, "function: no memory"), NULL;
-        memcpy(declared, keys, bytes);
-        for (int i = 0; i < f->n_in; i++) declared[i].spec = f->declared[i];
+        as_declared(declared, f, keys);
         duet_graph *graph = duet_function_trace(f, in, declared);
         if (!graph) return free(declared), NULL;
         f->stats.traces++;
@@ -85,11 +107,12 @@ static duet_graph *trace_declared(duet_function *f, duet_tensor *const *in,
         f->free_trace = graph;
         f->free_trace_keys = declared;
     }
-    return specialise(f->free_trace, keys);
+    return respecify(f->free_trace, keys, f->n_in);
 }
 
 /* The graph that the body records, with the dimensions of this call. */
 static duet_graph *trace_for(duet_function *f, duet_tensor *const *in, const duet_arg_key *keys) {
+    if (duet_debug(1)) duet_debug_new_plan(f, keys, has_free_trace(f, keys));
     if (f->declared) return trace_declared(f, in, keys);
     duet_graph *graph = duet_function_trace(f, in, keys);
     if (graph) f->stats.traces++;
@@ -136,10 +159,29 @@ static void warn_of_retraces(duet_function *f, const duet_arg_key *keys) {
     }
 }
 
+void duet_function_note_end(const duet_function *f) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static duet_callback body; /* of the function that ended last ... */
+    static void *user;
+    static int short_lives; /* ... and of so many before it that were called once */
+    if (f->stats.traces == 0) return;
+    pthread_mutex_lock(&lock);
+    bool same = f->body == body && f->user == user;
+    short_lives = f->stats.calls > 1 ? 0 : same ? short_lives + 1 : 1;
+    body = f->body;
+    user = f->user;
+    bool warn = short_lives == TRACES_BEFORE_WARNING;
+    pthread_mutex_unlock(&lock);
+    if (warn)
+        duet_warn("function %s: %d function objects of one body were made, traced, called once and "
+                  "freed; make it once, outside the loop, and call that",
+                  f->name, TRACES_BEFORE_WARNING);
+}
+
 /* ---- the cache: most recently used first --------------------------------------------------------
  */
 
-static duet_entry *find(duet_function *f, const duet_arg_key *keys) {
+duet_entry *duet_function_find(duet_function *f, const duet_arg_key *keys) {
     size_t bytes = (size_t)f->n_in * sizeof *keys;
     for (duet_entry **at = &f->entries; *at; at = &(*at)->next) {
         duet_entry *entry = *at;
@@ -163,20 +205,23 @@ static void drop_last(duet_function *f) {
 
 static duet_entry *add(duet_function *f, duet_tensor *const *in, const duet_arg_key *keys) {
     int64_t traces = f->stats.traces;
+    duet_frozen frozen = {0};
     size_t bytes = (size_t)f->n_in * sizeof *keys;
     duet_graph *traced = trace_for(f, in, keys);
-    duet_plan *plan = traced ? plan_of(traced) : NULL;
+    duet_plan *plan =
+        traced && duet_frozen_of(&frozen, traced) == DUET_OK ? plan_of(traced) : NULL;
     duet_entry *entry = plan ? malloc(sizeof *entry + bytes) : NULL;
     if (!entry) {
         if (plan) duet_fail(DUET_STATUS_MEMORY, "function %s: no memory", f->name);
         duet_plan_free(plan);
         duet_graph_free(traced);
+        duet_frozen_release(&frozen);
         return NULL;
     }
     f->traced_in_a_row = f->stats.traces > traces ? f->traced_in_a_row + 1 : 0;
     if (f->traced_in_a_row == TRACES_BEFORE_WARNING && f->entries && !f->warned)
         warn_of_retraces(f, keys);
-    *entry = (duet_entry){.next = f->entries, .plan = plan, .traced = traced};
+    *entry = (duet_entry){.next = f->entries, .plan = plan, .traced = traced, .frozen = frozen};
     atomic_init(&entry->refs, 1);
     memcpy(entry->keys, keys, bytes);
     f->entries = entry;
@@ -188,7 +233,8 @@ duet_entry *duet_function_entry(duet_function *f, duet_tensor *const *in) {
     duet_arg_key keys[DUET_MAX_INPUTS];
     for (int i = 0; i < f->n_in; i++) keys[i] = duet_arg_key_of(in[i]);
     pthread_mutex_lock(&f->lock);
-    duet_entry *entry = find(f, keys);
+    duet_entry *entry = duet_function_find(f, keys);
+    if (entry && duet_debug(1)) duet_debug_call(f, in, "replayed");
     if (entry)
         f->traced_in_a_row = 0;
     else

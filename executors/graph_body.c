@@ -36,24 +36,11 @@ static bool specs_match(const duet_graph *graph, const duet_spec *const *in) {
     return true;
 }
 
-/* The graph with these inputs, everything inferred anew. */
-static duet_graph *respecify(const duet_graph *graph, const duet_spec *const *in) {
-    duet_graph *copy = duet_graph_copy(graph);
-    if (!copy) return NULL;
-    duet_status status = DUET_OK;
-    for (int32_t i = 0; i < copy->n_inputs; i++) copy->values[copy->inputs[i]].spec = *in[i];
-    for (int32_t i = 0; i < copy->n_nodes && status == DUET_OK; i++)
-        status = duet_graph_infer(copy, i);
-    if (status == DUET_OK) return copy;
-    duet_graph_free(copy);
-    return NULL;
-}
-
 static duet_status infer(const duet_body *body, duet_spec *out, const duet_spec *const *in) {
     const duet_graph *graph = duet_graph_of_body(body);
     duet_graph *other = NULL;
     if (!specs_match(graph, in)) {
-        other = respecify(graph, in);
+        other = duet_graph_respecify(graph, in);
         if (!other) return duet_error_code();
         graph = other;
     }
@@ -82,7 +69,7 @@ static compiled *compile(graph_body *body, const duet_view *in) {
     compiled *c = calloc(1, sizeof *c + (size_t)body->base.n_in * sizeof(duet_spec));
     if (!c) return duet_fail(DUET_STATUS_MEMORY, "sub-graph: no memory"), NULL;
     for (int i = 0; i < body->base.n_in; i++) c->specs[i] = *(specs[i] = in[i].spec);
-    duet_graph *graph = respecify(body->graph, specs);
+    duet_graph *graph = duet_graph_respecify(body->graph, specs);
     if (graph && duet_graph_is_tileable(graph) && (c->tiles = duet_graph_compile_tiles(graph)))
         duet_graph_free(graph);
     else if (graph && (duet_graph_is_tileable(graph) || duet_run_passes(graph) == DUET_OK))
@@ -182,6 +169,15 @@ static duet_body *new_gradient(const duet_body *body) {
     if (status == DUET_OK && result) return duet_graph_body_new(result);
     duet_graph_free(result);
     return NULL;
+}
+
+static duet_body *gradient(const duet_body *base) {
+    graph_body *body = (graph_body *)base; /* keeping what was derived is no change of its value */
+    pthread_mutex_lock(&body->lock);
+    if (!body->gradient) body->gradient = new_gradient(base);
+    duet_body *result = duet_body_keep(body->gradient);
+    pthread_mutex_unlock(&body->lock);
+    return result;
 }
 
 /* ---- life
