@@ -20,7 +20,8 @@ typedef struct command {
     duet_status (*run)(command_result *result, int argc, char **argv); /* argv without the name */
 } command;
 
-extern const command command_bench, command_op, command_ops, command_info, command_help;
+extern const command command_bench, command_run, command_graph, command_op, command_ops,
+    command_info, command_help;
 
 /* All commands in the order of `duet help`, ended by NULL. */
 extern const command *const commands[];

@@ -1,7 +1,6 @@
 #include "command.h"
 #include "npy.h"
 #include "options.h"
-#include "output.h"
 
 #include "core/attrs.h"
 #include "duet.h"
@@ -96,19 +95,6 @@ static duet_status call_through(job *j, const char *by) {
     return status;
 }
 
-/* All files are written before the first takes its place. */
-static duet_status write_outputs(const job *j, const words *files) {
-    output outputs[MAX_WORDS] = {{0}};
-    duet_status status = DUET_OK;
-    for (int i = 0; i < j->n_out && status == DUET_OK; i++) {
-        status = output_open(&outputs[i], files->at[i]);
-        if (status == DUET_OK) status = npy_write(outputs[i].file, j->out[i], files->at[i]);
-    }
-    for (int i = 0; i < j->n_out && status == DUET_OK; i++) status = output_commit(&outputs[i]);
-    for (int i = 0; i < j->n_out; i++) output_discard(&outputs[i]);
-    return status;
-}
-
 static duet_status do_job(job *j, const words *rest, const words *in, const words *out,
                           const char *executor) {
     j->op = duet_op_find(rest->at[0]);
@@ -117,7 +103,7 @@ static duet_status do_job(job *j, const words *rest, const words *in, const word
     TRY(count_outputs(j, out));
     TRY(take_inputs(j, in));
     TRY(call_through(j, executor));
-    return write_outputs(j, out);
+    return npy_write_files(out->at, j->out, j->n_out);
 }
 
 static duet_status run(command_result *result, int argc, char **argv) {

@@ -5,6 +5,7 @@
 #define DUET_BENCH_LESSON_H
 
 #include "duet.h"
+#include "graph.h"
 #include "harness.h"
 
 enum { LESSON_TENSORS = 8 }; /* most inputs, outputs and variables of a lesson */
@@ -31,7 +32,8 @@ struct lesson {
     duet_status (*setup)(exercise *e); /* sets in and variables (held), and out by hand */
     duet_callback body;                /* user: the exercise */
     void (*hand)(exercise *e);         /* the same with in, variables, out; NULL: none */
-    duet_status (*run)(report *r);     /* instead of all that: measures in its own way */
+    duet_status (*run)(report *r);     /* instead of all that: measures in its own way ... */
+    const lesson *subject;             /* ... the function of this lesson */
 };
 
 extern const lesson lesson_small_ops, lesson_big_matmul, lesson_train_step, lesson_tracing_cost;
@@ -46,6 +48,9 @@ void exercise_free(exercise *e); /* NULL is fine */
 
 /* Calls the function once; results go to the innermost scope. */
 duet_status exercise_call(exercise *e, duet_tensor **out);
+
+/* The lesson's function (or its subject's) as traced: no pass has run. NULL with a message. */
+duet_graph *lesson_trace(const lesson *l);
 
 /* Tensors for setup, held by the exercise: values drawn from N(0,1) or [-limit, limit) by a stream
  * of their own, zeros, and variables. NULL with a message. */

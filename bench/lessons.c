@@ -98,6 +98,19 @@ duet_status exercise_call(exercise *e, duet_tensor **out) {
     return duet_call(e->function, out, e->in);
 }
 
+static duet_graph *trace(exercise *e) {
+    duet_arg_key keys[LESSON_TENSORS];
+    for (int i = 0; i < e->lesson->n_in; i++) keys[i] = duet_arg_key_of(e->in[i]);
+    return duet_function_trace(e->function, e->in, keys);
+}
+
+duet_graph *lesson_trace(const lesson *l) {
+    exercise *e = exercise_new(l->subject ? l->subject : l);
+    duet_graph *graph = e ? trace(e) : NULL;
+    exercise_free(e);
+    return graph;
+}
+
 /* ---- executors ---------------------------------------------------------------------------------
  */
 

@@ -9,7 +9,8 @@
 #include <string.h>
 
 const command *const commands[] = {
-    &command_bench, &command_op, &command_ops, &command_info, &command_help, NULL,
+    &command_bench, &command_run,  &command_graph, &command_op,
+    &command_ops,   &command_info, &command_help,  NULL,
 };
 
 const command *command_find(const char *name) {

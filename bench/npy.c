@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "npy.h"
 
+#include "output.h"
 #include "scope.h"
 #include "value.h"
 
@@ -282,4 +283,16 @@ duet_status npy_write(FILE *file, const duet_tensor *x, const char *path) {
     CHECK(written, DUET_STATUS_IO, "%s: expected to write %zu bytes of data, got: %s", path, bytes,
           strerror(errno));
     return DUET_OK;
+}
+
+duet_status npy_write_files(const char *const *paths, duet_tensor *const *arrays, int count) {
+    output outputs[NPY_MAX_FILES] = {{0}};
+    duet_status status = DUET_OK;
+    for (int i = 0; i < count && status == DUET_OK; i++) {
+        status = output_open(&outputs[i], paths[i]);
+        if (status == DUET_OK) status = npy_write(outputs[i].file, arrays[i], paths[i]);
+    }
+    for (int i = 0; i < count && status == DUET_OK; i++) status = output_commit(&outputs[i]);
+    for (int i = 0; i < count; i++) output_discard(&outputs[i]);
+    return status;
 }

@@ -16,4 +16,8 @@ duet_tensor *npy_read(const char *path);
 /* Writes `x` (version 1.0) to an open file; `path` is for the message. */
 duet_status npy_write(FILE *file, const duet_tensor *x, const char *path);
 
+/* Writes array i to paths[i]. All are written before the first takes its place. */
+enum { NPY_MAX_FILES = 64 };
+duet_status npy_write_files(const char *const *paths, duet_tensor *const *arrays, int count);
+
 #endif

@@ -1,11 +1,15 @@
 /* Functions: making them, calling them. The cache of plans is function_cache.c. */
 #include "function.h"
 
+#include "debug.h"
+#include "tape.h"
 #include "thread_state.h"
 #include "trace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+extern const duet_op duet_op_invoke;
 
 enum { MAX_NESTING = 64 }; /* functions inside functions; more is a function that calls itself */
 
@@ -119,14 +123,29 @@ static duet_status replay(duet_plan *plan, duet_tensor **out, duet_tensor *const
     return duet_plan_run(plan, in_data, out_data);
 }
 
+/* A call that a tape follows: one op on the tape, whose gradient is a graph of its own. Where the
+ * function has effects, op by op: its reads and writes must be seen in their order. */
+static duet_status call_taped(duet_function *f, duet_entry *entry, duet_tensor **out,
+                              duet_tensor *const *in) {
+    duet_body *body = duet_entry_body(f, entry);
+    if (!body) return duet_error_code();
+    if (body->stateful) return call_inline(f, out, in);
+    return duet_dispatch(out, &duet_op_invoke, &(duet_attr){.body = body}, in, f->n_in);
+}
+
 duet_status duet_call(duet_function *f, duet_tensor **out, duet_tensor *const *in) {
     for (int i = 0; i < f->n_out; i++) out[i] = NULL;
     TRY(duet_function_check(f, in));
-    if (duet_thread.trace || duet_thread.run_eagerly || duet_thread.tapes)
+    if (duet_thread.trace || duet_thread.run_eagerly) {
+        if (duet_debug(1))
+            duet_debug_call(f, in, duet_thread.trace ? "inlined into a trace" : "run op by op");
         return call_inline(f, out, in);
+    }
     duet_entry *entry = duet_function_entry(f, in);
     if (!entry) return duet_error_code();
-    duet_status status = replay(entry->plan, out, in);
+    bool taped =
+        duet_thread.tapes && (entry->plan->uses_variables || duet_tape_follows(in, f->n_in));
+    duet_status status = taped ? call_taped(f, entry, out, in) : replay(entry->plan, out, in);
     duet_entry_release(entry);
     if (status != DUET_OK)
         for (int i = 0; i < f->n_out; i++) out[i] = NULL;

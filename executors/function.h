@@ -3,6 +3,7 @@
 #define DUET_FUNCTION_H
 
 #include "frozen.h"
+#include "graph_body.h"
 #include "plan.h"
 #include "signature.h"
 
@@ -10,9 +11,11 @@
 typedef struct duet_entry {
     struct duet_entry *next; /* most recently used first */
     duet_plan *plan;
-    duet_frozen frozen;    /* the host values that its trace holds */
-    _Atomic uint32_t refs; /* the cache holds one, every running call one */
-    duet_arg_key keys[];   /* n_in of them */
+    duet_graph *traced;        /* as recorded: before passes; for check_trace and gradients */
+    duet_frozen frozen;        /* the host values that `traced` holds */
+    _Atomic(duet_body *) body; /* `traced` as a body, made when a gradient is first asked for */
+    _Atomic uint32_t refs;     /* the cache holds one, every running call one */
+    duet_arg_key keys[];       /* n_in of them */
 } duet_entry;
 
 enum { DUET_CACHE_ROOM = 64 }; /* plans a function keeps */
@@ -36,6 +39,9 @@ struct duet_function {
 /* The plan for these arguments, traced if need be; a reference that the caller releases. */
 duet_entry *duet_function_entry(duet_function *function, duet_tensor *const *in);
 void duet_entry_release(duet_entry *entry);
+
+/* What the entry's call computes as a body that a tape can differentiate; the entry holds it. */
+duet_body *duet_entry_body(duet_function *function, duet_entry *entry);
 
 /* Traces the body for arguments whose tensors have the specs of `keys`. */
 duet_graph *duet_function_trace(duet_function *function, duet_tensor *const *in,

@@ -2,6 +2,7 @@
 #include "function.h"
 
 #include "core/attrs.h"
+#include "debug.h"
 #include "passes.h"
 #include "thread_state.h"
 #include "trace.h"
@@ -16,6 +17,8 @@ void duet_entry_release(duet_entry *entry) {
     if (atomic_fetch_sub_explicit(&entry->refs, 1, memory_order_acq_rel) != 1) return;
     duet_plan_free(entry->plan);
     duet_frozen_release(&entry->frozen);
+    duet_graph_free(entry->traced);
+    duet_body_release(atomic_load(&entry->body));
     free(entry);
 }
 
@@ -48,21 +51,10 @@ duet_graph *duet_function_trace(duet_function *f, duet_tensor *const *in,
     duet_status status = record_body(f, trace, in, keys);
     while (duet_scope_depth() > depth) duet_scope_close(NULL); /* those a failing body left, too */
     duet_graph *graph = duet_trace_end(trace);
-    if (status == DUET_OK) return graph;
-    duet_graph_free(graph);
-    return NULL;
-}
-
-/* The declared signature's one trace with this call's dimensions filled in. */
-static duet_graph *specialise(const duet_graph *trace, const duet_arg_key *keys) {
-    duet_graph *graph = duet_graph_copy(trace);
-    if (!graph) return NULL;
-    for (int32_t i = 0; i < graph->n_inputs; i++)
-        graph->values[graph->inputs[i]].spec = keys[i].spec;
-    duet_status status = DUET_OK;
-    for (int32_t i = 0; i < graph->n_nodes && status == DUET_OK; i++)
-        status = duet_graph_infer(graph, i);
-    if (status == DUET_OK) return graph;
+    if (status == DUET_OK) {
+        if (graph && duet_debug(1)) duet_debug_frozen(graph);
+        return graph;
+    }
     duet_graph_free(graph);
     return NULL;
 }
@@ -71,6 +63,12 @@ static bool same_but_dims(const duet_arg_key *a, const duet_arg_key *b, int coun
     for (int i = 0; i < count; i++)
         if (a[i].kind != b[i].kind || a[i].bits != b[i].bits) return false;
     return true;
+}
+
+static duet_graph *respecify(const duet_graph *trace, const duet_arg_key *keys, int n_in) {
+    const duet_spec *specs[DUET_MAX_INPUTS];
+    for (int i = 0; i < n_in; i++) specs[i] = &keys[i].spec;
+    return duet_graph_respecify(trace, specs);
 }
 
 static void as_declared(duet_arg_key *declared, const duet_function *f, const duet_arg_key *keys) {
@@ -86,14 +84,18 @@ duet_graph *duet_function_trace_anew(duet_function *f, duet_tensor *const *in,
     if (!f->declared) return duet_function_trace(f, in, keys);
     as_declared(declared, f, keys);
     duet_graph *trace = duet_function_trace(f, in, declared);
-    duet_graph *graph = trace ? specialise(trace, keys) : NULL;
+    duet_graph *graph = trace ? respecify(trace, keys, f->n_in) : NULL;
     duet_graph_free(trace);
     return graph;
 }
 
+static bool has_free_trace(const duet_function *f, const duet_arg_key *keys) {
+    return f->free_trace && same_but_dims(f->free_trace_keys, keys, f->n_in);
+}
+
 static duet_graph *trace_declared(duet_function *f, duet_tensor *const *in,
                                   const duet_arg_key *keys) {
-    if (!f->free_trace || !same_but_dims(f->free_trace_keys, keys, f->n_in)) {
+    if (!has_free_trace(f, keys)) {
         duet_arg_key *declared = malloc(((size_t)f->n_in + 1) * sizeof *keys);
         if (!declared) return duet_fail(DUET_STATUS_MEMORY, "function: no memory"), NULL;
         as_declared(declared, f, keys);
@@ -105,21 +107,36 @@ static duet_graph *trace_declared(duet_function *f, duet_tensor *const *in,
         f->free_trace = graph;
         f->free_trace_keys = declared;
     }
-    return specialise(f->free_trace, keys);
+    return respecify(f->free_trace, keys, f->n_in);
 }
 
-static duet_plan *new_plan(duet_function *f, duet_frozen *frozen, duet_tensor *const *in,
-                           const duet_arg_key *keys) {
-    duet_graph *graph = NULL;
-    if (f->declared)
-        graph = trace_declared(f, in, keys);
-    else if ((graph = duet_function_trace(f, in, keys)))
-        f->stats.traces++;
+/* The graph that the body records, with the dimensions of this call. */
+static duet_graph *trace_for(duet_function *f, duet_tensor *const *in, const duet_arg_key *keys) {
+    if (duet_debug(1)) duet_debug_new_plan(f, keys, has_free_trace(f, keys));
+    if (f->declared) return trace_declared(f, in, keys);
+    duet_graph *graph = duet_function_trace(f, in, keys);
+    if (graph) f->stats.traces++;
+    return graph;
+}
+
+static duet_plan *plan_of(const duet_graph *traced) {
+    duet_graph *graph = duet_graph_copy(traced);
     if (!graph) return NULL;
-    if (duet_frozen_of(frozen, graph) == DUET_OK && duet_run_passes(graph) == DUET_OK)
-        return duet_plan_new(graph);
+    if (duet_run_passes(graph) == DUET_OK) return duet_plan_new(graph);
     duet_graph_free(graph);
     return NULL;
+}
+
+duet_body *duet_entry_body(duet_function *f, duet_entry *entry) {
+    pthread_mutex_lock(&f->lock);
+    duet_body *body = atomic_load(&entry->body);
+    if (!body) {
+        duet_graph *copy = duet_graph_copy(entry->traced);
+        body = copy ? duet_graph_body_new(copy) : NULL;
+        atomic_store(&entry->body, body);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return body;
 }
 
 /* ---- why again ---------------------------------------------------------------------------------
@@ -189,20 +206,22 @@ static void drop_last(duet_function *f) {
 static duet_entry *add(duet_function *f, duet_tensor *const *in, const duet_arg_key *keys) {
     int64_t traces = f->stats.traces;
     duet_frozen frozen = {0};
-    duet_plan *plan = new_plan(f, &frozen, in, keys);
-    if (!plan) return duet_frozen_release(&frozen), NULL;
     size_t bytes = (size_t)f->n_in * sizeof *keys;
-    duet_entry *entry = malloc(sizeof *entry + bytes);
+    duet_graph *traced = trace_for(f, in, keys);
+    duet_plan *plan =
+        traced && duet_frozen_of(&frozen, traced) == DUET_OK ? plan_of(traced) : NULL;
+    duet_entry *entry = plan ? malloc(sizeof *entry + bytes) : NULL;
     if (!entry) {
+        if (plan) duet_fail(DUET_STATUS_MEMORY, "function %s: no memory", f->name);
         duet_plan_free(plan);
+        duet_graph_free(traced);
         duet_frozen_release(&frozen);
-        duet_fail(DUET_STATUS_MEMORY, "function %s: no memory", f->name);
         return NULL;
     }
     f->traced_in_a_row = f->stats.traces > traces ? f->traced_in_a_row + 1 : 0;
     if (f->traced_in_a_row == TRACES_BEFORE_WARNING && f->entries && !f->warned)
         warn_of_retraces(f, keys);
-    *entry = (duet_entry){.next = f->entries, .plan = plan, .frozen = frozen};
+    *entry = (duet_entry){.next = f->entries, .plan = plan, .traced = traced, .frozen = frozen};
     atomic_init(&entry->refs, 1);
     memcpy(entry->keys, keys, bytes);
     f->entries = entry;
@@ -215,6 +234,7 @@ duet_entry *duet_function_entry(duet_function *f, duet_tensor *const *in) {
     for (int i = 0; i < f->n_in; i++) keys[i] = duet_arg_key_of(in[i]);
     pthread_mutex_lock(&f->lock);
     duet_entry *entry = duet_function_find(f, keys);
+    if (entry && duet_debug(1)) duet_debug_call(f, in, "replayed");
     if (entry)
         f->traced_in_a_row = 0;
     else

@@ -164,26 +164,59 @@ duet_status duet_graph_infer(duet_graph *graph, int32_t id) {
     return DUET_OK;
 }
 
+/* A copy with room for at least one more; NULL marks the graph. */
+static void *copy_array(duet_graph *graph, const void *from, int32_t count, int32_t *room,
+                        size_t element) {
+    void *copy = malloc(((size_t)count + 1) * element);
+    if (!copy) return graph->out_of_memory = true, NULL;
+    if (count) memcpy(copy, from, (size_t)count * element);
+    *room = count + 1;
+    return copy;
+}
+#define COPY_ARRAY(copy, graph, array, count, room)                                                \
+    (copy)->array =                                                                                \
+        copy_array(copy, (graph)->array, (graph)->count, &(copy)->room, sizeof *(graph)->array);   \
+    if ((copy)->array) (copy)->count = (graph)->count
+
+static void copy_nodes(duet_graph *copy, const duet_graph *graph) {
+    for (int32_t i = 0; i < copy->n_nodes; i++) { /* what they hold is still the original's */
+        copy->nodes[i].attrs = NULL;
+        copy->nodes[i].in = NULL;
+        copy->nodes[i].op = NULL;
+    }
+    for (int32_t i = 0; i < copy->n_nodes; i++) {
+        const duet_graph_node *node = &graph->nodes[i];
+        if (node->op) fill_node(copy, &copy->nodes[i], node->op, node->attrs, node->in, node->n_in);
+    }
+}
+
 duet_graph *duet_graph_copy(const duet_graph *graph) {
     duet_graph *copy = duet_graph_new(graph->name);
     if (!copy) return NULL;
-    for (int32_t i = 0; i < graph->n_values; i++) { /* ids stay the same: values in order */
-        const duet_graph_value *v = &graph->values[i];
-        if (v->kind == DUET_VALUE_INPUT) duet_graph_add_input(copy, &v->spec);
-        if (v->kind == DUET_VALUE_VARIABLE)
-            duet_graph_add_variable(copy, graph->variables[v->index]);
-        if (v->kind != DUET_VALUE_RESULT || v->index > 0) continue;
-        const duet_graph_node *node = &graph->nodes[v->node];
-        duet_spec specs[DUET_MAX_OUTPUTS];
-        for (int32_t j = 0; j < node->n_out; j++) specs[j] = graph->values[node->out + j].spec;
-        int32_t id = duet_graph_add_node(copy, node->op, node->attrs, node->in, node->n_in, specs,
-                                         node->n_out);
-        if (id < 0) break;
-        copy->nodes[id].file = node->file;
-        copy->nodes[id].line = node->line;
-    }
-    for (int32_t i = 0; i < graph->n_results; i++) duet_graph_add_result(copy, graph->results[i]);
+    COPY_ARRAY(copy, graph, values, n_values, values_room);
+    COPY_ARRAY(copy, graph, nodes, n_nodes, nodes_room);
+    COPY_ARRAY(copy, graph, inputs, n_inputs, inputs_room);
+    COPY_ARRAY(copy, graph, results, n_results, results_room);
+    COPY_ARRAY(copy, graph, variable_values, n_variables, variables_room);
+    COPY_ARRAY(copy, graph, variables, n_variables, variables_room);
+    copy_nodes(copy, graph);
+    if (copy->variables)
+        for (int32_t i = 0; i < copy->n_variables; i++) duet_keep(copy->variables[i]);
+    else
+        copy->n_variables = 0;
     if (duet_graph_ok(copy) == DUET_OK) return copy;
+    duet_graph_free(copy);
+    return NULL;
+}
+
+duet_graph *duet_graph_respecify(const duet_graph *graph, const duet_spec *const *in) {
+    duet_graph *copy = duet_graph_copy(graph);
+    if (!copy) return NULL;
+    duet_status status = DUET_OK;
+    for (int32_t i = 0; i < copy->n_inputs; i++) copy->values[copy->inputs[i]].spec = *in[i];
+    for (int32_t i = 0; i < copy->n_nodes && status == DUET_OK; i++)
+        status = duet_graph_infer(copy, i);
+    if (status == DUET_OK) return copy;
     duet_graph_free(copy);
     return NULL;
 }
@@ -202,6 +235,12 @@ int32_t *duet_graph_count_uses(const duet_graph *graph) {
         for (int32_t j = 0; j < graph->nodes[i].n_in; j++) uses[graph->nodes[i].in[j]]++;
     for (int32_t i = 0; i < graph->n_results; i++) uses[graph->results[i]]++;
     return uses;
+}
+
+int32_t duet_graph_count_constants(const duet_graph *graph) {
+    int32_t count = 0;
+    for (int32_t i = 0; i < graph->n_nodes; i++) count += graph->nodes[i].op == &duet_op_constant;
+    return count;
 }
 
 /* ---- compaction: canonical numbering ------------------------------------------------------- */

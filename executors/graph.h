@@ -74,6 +74,9 @@ duet_status duet_graph_ok(const duet_graph *graph);
 /* Infers node `node`'s results anew from its inputs' specs. */
 duet_status duet_graph_infer(duet_graph *graph, int32_t node);
 
+/* A copy for other inputs, one spec each, with everything inferred anew. */
+duet_graph *duet_graph_respecify(const duet_graph *graph, const duet_spec *const *in);
+
 /* Marks a node as removed and lets go of its attributes. */
 void duet_graph_remove(duet_graph *graph, int32_t node);
 
@@ -86,6 +89,8 @@ duet_status duet_graph_compact(duet_graph *graph);
 
 /* Per value, how many uses it has as a node's input or a result. Caller frees with free(). */
 int32_t *duet_graph_count_uses(const duet_graph *graph);
+
+int32_t duet_graph_count_constants(const duet_graph *graph);
 
 static inline bool duet_node_writes(const duet_graph_node *node, int32_t input) {
     return node->op->writes >> input & 1;
@@ -102,6 +107,9 @@ duet_status duet_graph_verify(const duet_graph *graph);
 void duet_graph_print(FILE *file, const duet_graph *graph);
 duet_graph *duet_graph_parse(const char *text, const char *file_name);
 bool duet_graph_equal(const duet_graph *a, const duet_graph *b);
+/* One node without its attributes, and no line's end: "%7: f32[64,20] = matmul(%3, %5)". */
+void duet_graph_print_call(FILE *file, const duet_graph *graph, const duet_graph_node *node);
+/* For Graphviz. Sub-graphs are clusters; a fused chain that repeats itself is drawn once. */
 void duet_graph_print_dot(FILE *file, const duet_graph *graph);
 
 #endif

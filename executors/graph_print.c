@@ -85,15 +85,19 @@ static void print_attrs(FILE *file, const duet_graph_node *node, const names *kn
     if (printed) fputc('}', file);
 }
 
-static void print_node(FILE *file, const duet_graph *graph, const duet_graph_node *node,
-                       const names *known) {
-    fputs("  ", file);
+void duet_graph_print_call(FILE *file, const duet_graph *graph, const duet_graph_node *node) {
     for (int32_t i = 0; i < node->n_out; i++)
         fprintf(file, "%s%%%d: %s", i ? ", " : "", node->out + i,
                 DUET_SPEC_TEXT(&graph->values[node->out + i].spec));
     fprintf(file, "%s%s(", node->n_out ? " = " : "", node->op->name);
     for (int32_t i = 0; i < node->n_in; i++) fprintf(file, "%s%%%d", i ? ", " : "", node->in[i]);
     fputc(')', file);
+}
+
+static void print_node(FILE *file, const duet_graph *graph, const duet_graph_node *node,
+                       const names *known) {
+    fputs("  ", file);
+    duet_graph_print_call(file, graph, node);
     print_attrs(file, node, known);
     if (node->file) {
         const char *slash = strrchr(node->file, '/');

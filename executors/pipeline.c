@@ -1,7 +1,12 @@
 /* The pipeline: which passes there are, and in which order they run. */
 #include "passes.h"
 
+#include "clock.h"
+#include "debug.h"
 #include "settings.h"
+#include "warning.h"
+
+#include <stdatomic.h>
 
 const duet_pass duet_passes[] = {
     {"fold", "computes nodes of constants", duet_pass_fold, false},
@@ -9,15 +14,73 @@ const duet_pass duet_passes[] = {
     {"algebra", "drops what changes no bit: x*1, neg(neg(x)), a reshape to the same shape",
      duet_pass_algebra, false},
     {"dce", "removes nodes whose results nothing uses", duet_pass_dce, false},
+    {"epilogue", "gives products what follows them: bias, activation, update", duet_pass_epilogue,
+     false},
     {"fuse", "makes one node of a group of elementwise nodes", duet_pass_fuse, false},
+    {"fuse_reduce", "computes what a reduction reduces inside it", duet_pass_fuse_reduce, false},
+    {"inplace", "plans results over the bytes of inputs that end there", NULL, false},
     {NULL, NULL, NULL, false},
 };
 
+static bool is_pass(const char *name, size_t length) {
+    for (const duet_pass *pass = duet_passes; pass->name; pass++)
+        if (strlen(pass->name) == length && memcmp(pass->name, name, length) == 0) return true;
+    return false;
+}
+
+/* A name in DUET_PASSES that is no pass would switch nothing, silently. */
+static void warn_of_unknown_names(void) {
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    for (const char *at = duet_setting_pass_list(); *at; at += strcspn(at, ","), at += *at == ',') {
+        const char *name = at + (*at == '-');
+        size_t length = strcspn(name, ",");
+        if (is_pass(name, length) || atomic_flag_test_and_set(&told)) continue;
+        char known[256] = "";
+        for (const duet_pass *pass = duet_passes; pass->name; pass++)
+            snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
+                     pass == duet_passes ? "" : ", ", pass->name);
+        duet_warn("DUET_PASSES: no pass \"%.*s\"; there are %s", (int)length, name, known);
+    }
+}
+
+static duet_status run_pass(const duet_pass *pass, duet_graph *graph) {
+    TRY(pass->run(graph));
+    return duet_settings()->verify ? duet_graph_verify(graph) : DUET_OK;
+}
+
 duet_status duet_run_passes(duet_graph *graph) {
+    if (duet_debug(2)) return duet_run_passes_watched(graph, duet_debug_pass, graph);
+    warn_of_unknown_names();
+    for (const duet_pass *pass = duet_passes; pass->name; pass++)
+        if (pass->run && duet_setting_pass_on(pass->name)) TRY(run_pass(pass, graph));
+    return DUET_OK;
+}
+
+/* ---- watched -----------------------------------------------------------------------------------
+ */
+
+static duet_status run_watched(duet_pass_report *report, duet_graph *graph) {
+    duet_graph *before = duet_graph_copy(graph);
+    if (!before) return DUET_STATUS_MEMORY;
+    report->constants_before = duet_graph_count_constants(graph);
+    report->nodes_before = graph->n_nodes - report->constants_before;
+    uint64_t begin = duet_clock_ns();
+    duet_status status = report->on ? run_pass(report->pass, graph) : DUET_OK;
+    report->us = report->on ? (double)(duet_clock_ns() - begin) / 1e3 : 0;
+    report->constants_after = duet_graph_count_constants(graph);
+    report->nodes_after = graph->n_nodes - report->constants_after;
+    report->changed = !duet_graph_equal(before, graph);
+    duet_graph_free(before);
+    return status;
+}
+
+duet_status duet_run_passes_watched(duet_graph *graph, duet_pass_watcher watch, void *user) {
+    warn_of_unknown_names();
     for (const duet_pass *pass = duet_passes; pass->name; pass++) {
-        if (!duet_setting_pass_on(pass->name)) continue;
-        TRY(pass->run(graph));
-        if (duet_settings()->verify) TRY(duet_graph_verify(graph));
+        if (!pass->run) continue;
+        duet_pass_report report = {.pass = pass, .on = duet_setting_pass_on(pass->name)};
+        TRY(run_watched(&report, graph));
+        if (!watch(&report, user)) break;
     }
     return DUET_OK;
 }

@@ -2,6 +2,7 @@
 #include "plan.h"
 
 #include "core/body.h"
+#include "debug.h"
 #include "settings.h"
 
 #include <stdlib.h>
@@ -262,7 +263,10 @@ duet_plan *duet_plan_new(duet_graph *graph) {
     free(b.root);
     free(b.last_use);
     free(b.first);
-    if (status == DUET_OK) return plan;
+    if (status == DUET_OK) {
+        if (duet_debug(3)) duet_plan_print(stderr, plan);
+        return plan;
+    }
     duet_plan_free(plan);
     return NULL;
 }

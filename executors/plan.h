@@ -62,7 +62,12 @@ void duet_plan_free(duet_plan *plan);
  * except that different inputs may be the same. Safe from several threads. */
 duet_status duet_plan_run(duet_plan *plan, void *const *in, void *const *out);
 
-/* Offsets, bytes, lifetimes as a chart, arena bytes against the lower bound. */
+/* The value whose bytes node `node` writes its result over, -1 where it has a place of its own. */
+int32_t duet_plan_in_place_of(const duet_plan *plan, int32_t node);
+int32_t duet_plan_count_in_place(const duet_plan *plan); /* steps of which that is so */
+
+/* Steps with the places of their results, then the buffers: offset, bytes, first and last step that
+ * need them, lifetimes as a chart; arena bytes against the lower bound. */
 void duet_plan_print(FILE *file, const duet_plan *plan);
 
 #endif

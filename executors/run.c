@@ -1,5 +1,7 @@
 /* Replays a plan: binds the caller's data, then calls one kernel after the other. */
 #include "plan.h"
+
+#include "debug.h"
 #include "settings.h"
 
 #include <stdlib.h>
@@ -116,7 +118,7 @@ static void copy_results(const duet_plan *plan, const duet_instance *instance, v
 }
 
 static duet_status run_steps(const duet_plan *plan, duet_instance *instance) {
-    const bool poison = duet_settings()->poison;
+    const bool poison = duet_settings()->poison, tell = duet_debug(4);
     if (__builtin_expect(poison, 0)) memset(instance->arena, 0xFF, (size_t)plan->arena_bytes);
     for (int32_t i = 0; i < plan->n_steps; i++) {
         const step *s = &instance->steps[i];
@@ -126,6 +128,8 @@ static duet_status run_steps(const duet_plan *plan, duet_instance *instance) {
             if (node->file) duet_fail_at(node->file, node->line);
             return status;
         }
+        if (__builtin_expect(tell, 0))
+            duet_debug_step(plan->graph, i, &plan->graph->nodes[plan->steps[i]], &s->kernel);
         if (__builtin_expect(poison, 0)) poison_freed(plan, instance, plan->steps[i]);
     }
     return DUET_OK;

@@ -33,6 +33,11 @@ void duet_setting_passes(const char *list) {
     if (list) strncpy(passes, list, sizeof passes - 1);
 }
 
+const char *duet_setting_pass_list(void) {
+    duet_settings();
+    return passes;
+}
+
 bool duet_setting_pass_on(const char *name) {
     duet_settings();
     size_t length = strlen(name);

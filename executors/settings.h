@@ -17,6 +17,9 @@ const duet_settings_t *duet_settings(void);
 /* Whether DUET_PASSES ("-fuse,-inplace", or "fuse" alone for only that) leaves a pass on. */
 bool duet_setting_pass_on(const char *name);
 
+/* DUET_PASSES as it was given; "" where it was not. */
+const char *duet_setting_pass_list(void);
+
 /* Replaces DUET_PASSES for this process (NULL: nothing switched); for tests and the ablation. */
 void duet_setting_passes(const char *list);
 

@@ -152,4 +152,5 @@ const lesson lesson_tracing_cost = {
         "The first call traces, rewrites and plans, once for each signature: shape, dtype or a "
         "literal that changes makes another trace, other values do not.",
     .run = run,
+    .subject = &lesson_train_step,
 };

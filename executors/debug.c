@@ -1,0 +1,167 @@
+#include "debug.h"
+
+#include "settings.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+extern const duet_op duet_op_constant;
+
+_Atomic int duet_debug_level = -1;
+
+int duet_debug_read_level(void) {
+    int level = duet_settings()->debug;
+    atomic_store_explicit(&duet_debug_level, level > 0 ? level : 0, memory_order_relaxed);
+    return level;
+}
+
+/* ---- 1: calls ---------------------------------------------------------------------------------
+ */
+
+static void print_call(const duet_function *f, const duet_arg_key *keys) {
+    fprintf(stderr, "duet: %s(", f->name);
+    for (int i = 0; i < f->n_in; i++)
+        fprintf(stderr, "%s%s", i ? ", " : "", duet_arg_key_text(&(duet_text){{0}}, &keys[i]));
+    fputs(") ", stderr);
+}
+
+void duet_debug_call(const duet_function *f, duet_tensor *const *in, const char *how) {
+    duet_arg_key keys[DUET_MAX_INPUTS];
+    for (int i = 0; i < f->n_in; i++) keys[i] = duet_arg_key_of(in[i]);
+    print_call(f, keys);
+    fprintf(stderr, "%s\n", how);
+}
+
+void duet_debug_new_plan(const duet_function *f, const duet_arg_key *keys, bool only_planned) {
+    print_call(f, keys);
+    fputs(only_planned ? "planned for these dimensions: " : "traced: ", stderr);
+    const duet_entry *before = f->entries; /* the most recently used one */
+    int i = 0;
+    while (before && i < f->n_in && memcmp(&keys[i], &before->keys[i], sizeof *keys) == 0) i++;
+    if (!before)
+        fputs(f->stats.traces ? "nothing is cached\n" : "the first call\n", stderr);
+    else if (i < f->n_in)
+        fprintf(stderr, "argument %d: %s -> %s\n", i,
+                duet_arg_key_text(&(duet_text){{0}}, &before->keys[i]),
+                duet_arg_key_text(&(duet_text){{0}}, &keys[i]));
+    else
+        fputs("no plan serves\n", stderr);
+}
+
+static bool same_value(const duet_tensor *a, const duet_tensor *b) {
+    return duet_spec_equal(&a->spec, &b->spec) &&
+           memcmp(a->data, b->data, duet_spec_bytes(&a->spec)) == 0;
+}
+
+static const duet_tensor *constant_of(const duet_graph *graph, int32_t node) {
+    const duet_graph_node *n = &graph->nodes[node];
+    return n->op == &duet_op_constant ? n->attrs[0].tensor : NULL;
+}
+
+/* The first node that uses the value. */
+static const duet_graph_node *first_use(const duet_graph *graph, int32_t value) {
+    for (int32_t i = 0; i < graph->n_nodes; i++)
+        for (int32_t j = 0; j < graph->nodes[i].n_in; j++)
+            if (graph->nodes[i].in[j] == value) return &graph->nodes[i];
+    return NULL;
+}
+
+static void print_frozen(const duet_graph *graph, int32_t node, int32_t times) {
+    const duet_tensor *t = constant_of(graph, node);
+    const duet_graph_node *user = first_use(graph, graph->nodes[node].out);
+    fputs("duet:   froze ", stderr);
+    duet_print_summary(stderr, &(duet_view){t->data, &t->spec});
+    if (times > 1) fprintf(stderr, ", %d times", times);
+    if (user && user->file) {
+        const char *slash = strrchr(user->file, '/');
+        fprintf(stderr, ", %s%s at %s:%d", times > 1 ? "first for " : "for ", user->op->name,
+                slash ? slash + 1 : user->file, user->line);
+    }
+    fputc('\n', stderr);
+}
+
+void duet_debug_frozen(const duet_graph *trace) {
+    for (int32_t i = 0; i < trace->n_nodes; i++) {
+        const duet_tensor *t = constant_of(trace, i);
+        int32_t times = 1;
+        bool met = false;
+        for (int32_t j = 0; t && j < trace->n_nodes; j++) {
+            const duet_tensor *other = j == i ? NULL : constant_of(trace, j);
+            if (!other || !same_value(t, other)) continue;
+            met |= j < i;
+            times++;
+        }
+        if (t && !met) print_frozen(trace, i, times);
+    }
+}
+
+/* ---- 2: passes --------------------------------------------------------------------------------
+ */
+
+bool duet_debug_pass(const duet_pass_report *report, void *graph) {
+    fprintf(stderr, "duet:   @%s %-8s", ((const duet_graph *)graph)->name, report->pass->name);
+    if (!report->on)
+        fputs(" switched off\n", stderr);
+    else if (!report->changed)
+        fprintf(stderr, " (unchanged), %.1f us\n", report->us);
+    else
+        fprintf(stderr, " %d -> %d nodes, %d -> %d constants, %.1f us\n", report->nodes_before,
+                report->nodes_after, report->constants_before, report->constants_after, report->us);
+    return true;
+}
+
+/* ---- 4: steps ---------------------------------------------------------------------------------
+ */
+
+void duet_debug_step(const duet_graph *graph, int32_t step, const duet_graph_node *node,
+                     const duet_kernel *kernel) {
+    fprintf(stderr, "duet:   @%s step %d: ", graph->name, step);
+    duet_graph_print_call(stderr, graph, node);
+    fputc('\n', stderr);
+    for (int i = 0; i < kernel->n_out; i++) {
+        fprintf(stderr, "duet:     %%%d = ", node->out + i);
+        duet_print_summary(stderr, &kernel->out[i]);
+        fputc('\n', stderr);
+    }
+    for (int i = 0; i < kernel->n_in; i++) {
+        if (!duet_node_writes(node, i)) continue;
+        fprintf(stderr, "duet:     %%%d is now ", node->in[i]);
+        duet_print_summary(stderr, &kernel->in[i]);
+        fputc('\n', stderr);
+    }
+}
+
+static double element(const duet_view *value, int64_t i) {
+    switch (value->spec->dtype) {
+    case DUET_F32: return (double)((const float *)value->data)[i];
+    case DUET_F64: return ((const double *)value->data)[i];
+    case DUET_I32: return ((const int32_t *)value->data)[i];
+    default: return ((const uint8_t *)value->data)[i];
+    }
+}
+
+void duet_print_summary(FILE *file, const duet_view *value) {
+    int64_t count = duet_shape_count(&value->spec->shape), nans = 0;
+    double least = INFINITY, most = -INFINITY, sum = 0;
+    fputs(DUET_SPEC_TEXT(value->spec), file);
+    if (count == 1) {
+        fprintf(file, " %.7g", element(value, 0));
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        double x = element(value, i);
+        if (isnan(x)) {
+            nans++;
+            continue;
+        }
+        if (x < least) least = x;
+        if (x > most) most = x;
+        sum += x;
+    }
+    if (count > nans)
+        fprintf(file, " min %.7g mean %.7g max %.7g", least, sum / (double)(count - nans), most);
+    if (count > nans && nans) fputc(',', file);
+    if (nans) fprintf(file, " %" PRId64 " NaN", nans);
+    if (count == 0) fputs(" empty", file);
+}
