@@ -13,6 +13,7 @@
 #include "core/attrs.h"
 #include "graph_body.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static void print_tensor(FILE *file, const duet_tensor *t) {
 
 /* Where the text of one printing gives names to sub-graphs. */
 typedef struct names {
-    const char *root;
+    char root[128];
     const duet_body **bodies;
     int count;
 } names;
@@ -134,10 +135,22 @@ static void print_bodies(FILE *file, const duet_graph *graph, names *known) {
     }
 }
 
+/* A function may have any name, the text form only names of letters, digits and "_.-". */
+static void plain_name(char *to, size_t room, const char *from) {
+    size_t length = 0;
+    for (; from[length] && length + 1 < room; length++)
+        to[length] = isalnum((unsigned char)from[length]) || strchr("_.-", from[length])
+                         ? from[length]
+                         : '_';
+    if (!length) to[length++] = '_';
+    to[length] = '\0';
+}
+
 void duet_graph_print(FILE *file, const duet_graph *graph) {
-    names known = {.root = graph->name};
+    names known = {0};
+    plain_name(known.root, sizeof known.root, graph->name);
     print_bodies(file, graph, &known);
-    print_one(file, graph, graph->name, 0, &known);
+    print_one(file, graph, known.root, 0, &known);
     free(known.bodies);
 }
 
