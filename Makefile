@@ -38,7 +38,7 @@ INC_runtime   := -Iruntime $(BLAS_CFLAGS)
 INC_ops       := -Iruntime -Iops -I$(DIR)/generated
 INC_executors := -Iruntime -Iops -Iexecutors
 INC_bench     := $(INC_executors) -Ibench
-INC_tests      = $(INC_bench) -Itests/util
+INC_tests      = $(INC_bench) -Itests -Itests/util
 
 LAYERS  := runtime ops executors
 srcs     = $(sort $(wildcard $(1)/*.c $(1)/*/*.c))
@@ -90,13 +90,14 @@ $(OBJ)/%.o: %.c $(STAMP)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(FLAGS) $(INC_$(call layer_of,$*)) -MMD -MP -c $< -o $@
 
-$(OBJ)/bench/hand/train_step.o $(OBJ)/bench/peak.o: FLAGS += -ffp-contract=fast
+$(OBJ)/bench/hand/train_step.o $(OBJ)/bench/peak.o: private FLAGS += -ffp-contract=fast
 
 $(DIR)/lib%.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 $(DIR)/libduet.a: $(LIB_OBJS)
-$(foreach layer,$(LAYERS),$(eval $(DIR)/lib$(layer).a: $(call objs,$(layer))))
+$(DIR)/libruntime.a: $(call objs,runtime)
+$(DIR)/libops.a: $(call objs,ops)
 $(DIR)/libbench.a: $(BENCH_OBJS)
 
 $(DIR)/libduet.so: $(LIB_OBJS)
@@ -112,8 +113,8 @@ TESTS      := $(patsubst tests/%.c,$(DIR)/tests/%,$(sort $(wildcard tests/*/test
 TEST_UTIL  := $(DIR)/libtestutil.a
 LINK_runtime   := $(DIR)/libruntime.a
 LINK_ops       := $(DIR)/libops.a $(LINK_runtime)
-LINK_executors := $(DIR)/libexecutors.a $(LINK_ops)
-LINK_bench     := $(DIR)/libbench.a $(LINK_executors)
+LINK_executors := $(DIR)/libduet.a# executors and ops call each other
+LINK_bench     := $(DIR)/libbench.a $(DIR)/libduet.a
 
 $(TEST_UTIL): $(call objs,tests/util)
 

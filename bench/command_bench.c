@@ -10,7 +10,7 @@
 
 typedef struct choices {
     words lessons, executors;
-    bool quick, full, lesson;
+    bool quick, full, lesson, sweep, scaling;
     int threads;
     const char *json, *compare;
 } choices;
@@ -53,8 +53,10 @@ static duet_status bench(report *r, const choices *c) {
     TRY(choose_executors(r, &c->executors));
     host_print(&r->host);
     for (int i = 0; i < c->lessons.count; i++) TRY(report_lesson(r, lesson_find(c->lessons.at[i])));
-    if (!c->lessons.count)
+    if (!c->lessons.count && !c->sweep && !c->scaling)
         for (const lesson *const *l = lessons; *l; l++) TRY(report_lesson(r, *l));
+    if (c->sweep) TRY(report_sweep(r));
+    if (c->scaling) TRY(report_scaling(r));
     if (c->compare) TRY(report_compare(r, c->compare));
     return c->json ? write_json(r, c->json) : DUET_OK;
 }
@@ -67,6 +69,8 @@ static duet_status run(command_result *result, int argc, char **argv) {
         {"--quick", OPTION_FLAG, &c.quick, 0, 0},
         {"--full", OPTION_FLAG, &c.full, 0, 0},
         {"--lesson", OPTION_FLAG, &c.lesson, 0, 0},
+        {"--sweep", OPTION_FLAG, &c.sweep, 0, 0},
+        {"--scaling", OPTION_FLAG, &c.scaling, 0, 0},
         {"--json", OPTION_TEXT, &c.json, 0, 0},
         {"--compare", OPTION_TEXT, &c.compare, 0, 0},
         {0},
@@ -85,7 +89,7 @@ static duet_status run(command_result *result, int argc, char **argv) {
 const command command_bench = {
     .name = "bench",
     .usage = "[LESSON ...] [--executor eager,graph,hand] [--threads N] [--quick|--full|--lesson]\n"
-             "           [--json FILE] [--compare FILE]",
+             "           [--sweep] [--scaling] [--json FILE] [--compare FILE]",
     .summary = "The lessons: the executors side by side, and the limit by hand",
     .help = "Lessons: small_ops, big_matmul, train_step, tracing_cost (default: all).\n"
             "\n"
@@ -94,6 +98,8 @@ const command command_bench = {
             "  --quick          a second in all, for a first look\n"
             "  --full           many repeats, for figures to keep\n"
             "  --lesson         calls and repeats as in the lesson's own text\n"
+            "  --sweep          how cost grows with the number of ops and of elements\n"
+            "  --scaling        from which size on a second core pays\n"
             "  --json FILE      the figures, every sample among them\n"
             "  --compare FILE   names what has become slower than in FILE by more than its noise\n"
             "\n"

@@ -59,7 +59,8 @@ static void print_traits(const duet_op *op) {
         {DUET_OP_INPLACE, "in place"},         {DUET_OP_VIEW, "shares storage"},
         {DUET_OP_REDUCTION, "reduction"},      {DUET_OP_CONTRACTION, "contraction"},
         {DUET_OP_STATEFUL, "has state"},       {DUET_OP_BY_REFERENCE, "variables by reference"},
-        {DUET_OP_SHAPE_ONLY, "reads a shape"},
+        {DUET_OP_SHAPE_ONLY, "reads a shape"}, {DUET_OP_IDENTITY, "keeps an input of equal spec"},
+        {DUET_OP_INVOLUTION, "undoes itself"}, {DUET_OP_IDEMPOTENT, "twice is once"},
     };
     printf("  traits      %s", op->elementwise ? "elementwise, " : "");
     for (size_t i = 0; i < sizeof traits / sizeof *traits; i++)

@@ -46,6 +46,10 @@ const bench_row *report_find(const report *r, const char *of_lesson, const char 
 /* Compares, measures and prints one lesson. */
 duet_status report_lesson(report *r, const lesson *l);
 
+/* Beside the lessons: how cost grows with ops and elements, and with threads and sizes. */
+duet_status report_sweep(report *r);
+duet_status report_scaling(report *r);
+
 /* Says why the report is not to be trusted, and makes the command's exit status 1. */
 void report_complain(report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

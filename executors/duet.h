@@ -21,6 +21,8 @@
 
 #include "here.h" /* where in the source an op was called */
 
+#include <stdio.h>
+
 /* ---- functions: trace once, replay ---------------------------------------------------------- */
 
 typedef struct duet_function duet_function;
@@ -67,6 +69,24 @@ bool duet_run_eagerly(bool on);
  * naming the first difference, such as a host value that was frozen into the graph and has since
  * changed, or a body that is not pure. */
 duet_status duet_check_trace(duet_function *function, duet_tensor *const *in);
+
+/* The host values that its traces hold, one line each: "f32[] 0.99  # small_ops.c:5". Replays do
+ * not see the host change them; what must change goes in as a tensor or a variable. */
+void duet_function_print_frozen(FILE *file, const duet_function *function);
+
+/* ---- control flow that depends on values ------------------------------------------------------
+
+ * Ordinary C `if` and `for` run while tracing: they unroll. These two become ops with sub-graphs.
+ * Eagerly they just call the bodies, which may use tensors and variables around them. */
+
+/* out[..] = pred ? then_body(in[..]) : else_body(in[..]).  pred: bool[] */
+duet_status duet_cond(duet_tensor **out, int n_out, duet_tensor *pred, duet_callback then_body,
+                      duet_callback else_body, duet_tensor *const *in, int n_in, void *user);
+
+/* state[..] = in[..]; while condition(state[..]) state[..] = body(state[..]); out[..] = state[..].
+ * The condition gives one bool[]; a state keeps its dtype and shape.  1 <= n <= 16 */
+duet_status duet_while(duet_tensor **out, duet_callback condition, duet_callback body,
+                       duet_tensor *const *in, int n, void *user);
 
 /* ---- gradients ------------------------------------------------------------------------------ */
 

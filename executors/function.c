@@ -2,11 +2,14 @@
 #include "function.h"
 
 #include "debug.h"
+#include "tape.h"
 #include "thread_state.h"
 #include "trace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+extern const duet_op duet_op_invoke;
 
 enum { MAX_NESTING = 64 }; /* functions inside functions; more is a function that calls itself */
 
@@ -53,6 +56,7 @@ duet_function *duet_function_binary(const char *name,
 
 void duet_function_free(duet_function *f) {
     if (!f) return;
+    duet_function_note_end(f);
     duet_function_clear(f);
     pthread_mutex_destroy(&f->lock);
     free(f->declared);
@@ -76,7 +80,7 @@ duet_status duet_function_declare(duet_function *f, const char *signature) {
     return DUET_OK;
 }
 
-static duet_status check_arguments(const duet_function *f, duet_tensor *const *in) {
+duet_status duet_function_check(const duet_function *f, duet_tensor *const *in) {
     for (int i = 0; i < f->n_in; i++) {
         if (!in[i] && duet_error_code() != DUET_OK) return duet_error_code();
         CHECK(in[i], DUET_STATUS_ARGUMENT, "function %s: argument %d is NULL", f->name, i);
@@ -119,17 +123,29 @@ static duet_status replay(duet_plan *plan, duet_tensor **out, duet_tensor *const
     return duet_plan_run(plan, in_data, out_data);
 }
 
+/* A call that a tape follows: one op on the tape, whose gradient is a graph of its own. Where the
+ * function has effects, op by op: its reads and writes must be seen in their order. */
+static duet_status call_taped(duet_function *f, duet_entry *entry, duet_tensor **out,
+                              duet_tensor *const *in) {
+    duet_body *body = duet_entry_body(f, entry);
+    if (!body) return duet_error_code();
+    if (body->stateful) return call_inline(f, out, in);
+    return duet_dispatch(out, &duet_op_invoke, &(duet_attr){.body = body}, in, f->n_in);
+}
+
 duet_status duet_call(duet_function *f, duet_tensor **out, duet_tensor *const *in) {
     for (int i = 0; i < f->n_out; i++) out[i] = NULL;
-    TRY(check_arguments(f, in));
-    if (duet_thread.trace || duet_thread.run_eagerly || duet_thread.tapes) {
+    TRY(duet_function_check(f, in));
+    if (duet_thread.trace || duet_thread.run_eagerly) {
         if (duet_debug(1))
             duet_debug_call(f, in, duet_thread.trace ? "inlined into a trace" : "run op by op");
         return call_inline(f, out, in);
     }
     duet_entry *entry = duet_function_entry(f, in);
     if (!entry) return duet_error_code();
-    duet_status status = replay(entry->plan, out, in);
+    bool taped =
+        duet_thread.tapes && (entry->plan->uses_variables || duet_tape_follows(in, f->n_in));
+    duet_status status = taped ? call_taped(f, entry, out, in) : replay(entry->plan, out, in);
     duet_entry_release(entry);
     if (status != DUET_OK)
         for (int i = 0; i < f->n_out; i++) out[i] = NULL;

@@ -2,6 +2,8 @@
 #ifndef DUET_FUNCTION_H
 #define DUET_FUNCTION_H
 
+#include "frozen.h"
+#include "graph_body.h"
 #include "plan.h"
 #include "signature.h"
 
@@ -9,8 +11,11 @@
 typedef struct duet_entry {
     struct duet_entry *next; /* most recently used first */
     duet_plan *plan;
-    _Atomic uint32_t refs; /* the cache holds one, every running call one */
-    duet_arg_key keys[];   /* n_in of them */
+    duet_graph *traced;        /* as recorded: before passes; for check_trace and gradients */
+    duet_frozen frozen;        /* the host values that `traced` holds */
+    _Atomic(duet_body *) body; /* `traced` as a body, made when a gradient is first asked for */
+    _Atomic uint32_t refs;     /* the cache holds one, every running call one */
+    duet_arg_key keys[];       /* n_in of them */
 } duet_entry;
 
 enum { DUET_CACHE_ROOM = 64 }; /* plans a function keeps */
@@ -35,8 +40,26 @@ struct duet_function {
 duet_entry *duet_function_entry(duet_function *function, duet_tensor *const *in);
 void duet_entry_release(duet_entry *entry);
 
+/* What the entry's call computes as a body that a tape can differentiate; the entry holds it. */
+duet_body *duet_entry_body(duet_function *function, duet_entry *entry);
+
 /* Traces the body for arguments whose tensors have the specs of `keys`. */
 duet_graph *duet_function_trace(duet_function *function, duet_tensor *const *in,
                                 const duet_arg_key *keys);
+
+/* The same as a call would: by the declared signature, with the call's dimensions filled in then.
+ * Nothing is kept or counted. */
+duet_graph *duet_function_trace_anew(duet_function *function, duet_tensor *const *in,
+                                     const duet_arg_key *keys);
+
+/* The cached entry of these keys, the most recently used one from now on; NULL where there is none.
+ * The caller holds the lock. */
+duet_entry *duet_function_find(duet_function *function, const duet_arg_key *keys);
+
+/* Whether the arguments are there and fit the declared signature. */
+duet_status duet_function_check(const duet_function *function, duet_tensor *const *in);
+
+/* Warns where function objects of one body are made, called once and freed, again and again. */
+void duet_function_note_end(const duet_function *function);
 
 #endif

@@ -16,6 +16,9 @@ enum { TRACES_BEFORE_WARNING = 5 };
 void duet_entry_release(duet_entry *entry) {
     if (atomic_fetch_sub_explicit(&entry->refs, 1, memory_order_acq_rel) != 1) return;
     duet_plan_free(entry->plan);
+    duet_frozen_release(&entry->frozen);
+    duet_graph_free(entry->traced);
+    duet_body_release(atomic_load(&entry->body));
     free(entry);
 }
 
@@ -30,7 +33,12 @@ static duet_status record_body(duet_function *f, duet_trace *trace, duet_tensor 
         if (!args[i]) return duet_error_code();
         if (keys[i].kind != DUET_ARG_TENSOR) args[i] = in[i];
     }
+    uint64_t refused = duet_refused_reads();
     TRY(f->body(out, args, f->user));
+    CHECK(duet_refused_reads() == refused, DUET_STATUS_STATE,
+          "function %s: its body read a value that is not available while tracing; return it from "
+          "the function, or pass it in as a literal",
+          f->name);
     return duet_trace_results(trace, out, f->n_out);
 }
 
@@ -57,18 +65,40 @@ static bool same_but_dims(const duet_arg_key *a, const duet_arg_key *b, int coun
     return true;
 }
 
+static duet_graph *respecify(const duet_graph *trace, const duet_arg_key *keys, int n_in) {
+    const duet_spec *specs[DUET_MAX_INPUTS];
+    for (int i = 0; i < n_in; i++) specs[i] = &keys[i].spec;
+    return duet_graph_respecify(trace, specs);
+}
+
+static void as_declared(duet_arg_key *declared, const duet_function *f, const duet_arg_key *keys) {
+    for (int i = 0; i < f->n_in; i++) {
+        declared[i] = keys[i];
+        declared[i].spec = f->declared[i];
+    }
+}
+
+duet_graph *duet_function_trace_anew(duet_function *f, duet_tensor *const *in,
+                                     const duet_arg_key *keys) {
+    duet_arg_key declared[DUET_MAX_INPUTS];
+    if (!f->declared) return duet_function_trace(f, in, keys);
+    as_declared(declared, f, keys);
+    duet_graph *trace = duet_function_trace(f, in, declared);
+    duet_graph *graph = trace ? respecify(trace, keys, f->n_in) : NULL;
+    duet_graph_free(trace);
+    return graph;
+}
+
 static bool has_free_trace(const duet_function *f, const duet_arg_key *keys) {
     return f->free_trace && same_but_dims(f->free_trace_keys, keys, f->n_in);
 }
 
 static duet_graph *trace_declared(duet_function *f, duet_tensor *const *in,
                                   const duet_arg_key *keys) {
-    size_t bytes = (size_t)f->n_in * sizeof *keys;
     if (!has_free_trace(f, keys)) {
-        duet_arg_key *declared = malloc(bytes + 1);
+        duet_arg_key *declared = malloc(((size_t)f->n_in + 1) * sizeof *keys);
         if (!declared) return duet_fail(DUET_STATUS_MEMORY, "function: no memory"), NULL;
-        memcpy(declared, keys, bytes);
-        for (int i = 0; i < f->n_in; i++) declared[i].spec = f->declared[i];
+        as_declared(declared, f, keys);
         duet_graph *graph = duet_function_trace(f, in, declared);
         if (!graph) return free(declared), NULL;
         f->stats.traces++;
@@ -77,22 +107,36 @@ static duet_graph *trace_declared(duet_function *f, duet_tensor *const *in,
         f->free_trace = graph;
         f->free_trace_keys = declared;
     }
-    const duet_spec *specs[DUET_MAX_INPUTS];
-    for (int i = 0; i < f->n_in; i++) specs[i] = &keys[i].spec;
-    return duet_graph_respecify(f->free_trace, specs);
+    return respecify(f->free_trace, keys, f->n_in);
 }
 
-static duet_plan *new_plan(duet_function *f, duet_tensor *const *in, const duet_arg_key *keys) {
-    duet_graph *graph = NULL;
+/* The graph that the body records, with the dimensions of this call. */
+static duet_graph *trace_for(duet_function *f, duet_tensor *const *in, const duet_arg_key *keys) {
     if (duet_debug(1)) duet_debug_new_plan(f, keys, has_free_trace(f, keys));
-    if (f->declared)
-        graph = trace_declared(f, in, keys);
-    else if ((graph = duet_function_trace(f, in, keys)))
-        f->stats.traces++;
+    if (f->declared) return trace_declared(f, in, keys);
+    duet_graph *graph = duet_function_trace(f, in, keys);
+    if (graph) f->stats.traces++;
+    return graph;
+}
+
+static duet_plan *plan_of(const duet_graph *traced) {
+    duet_graph *graph = duet_graph_copy(traced);
     if (!graph) return NULL;
     if (duet_run_passes(graph) == DUET_OK) return duet_plan_new(graph);
     duet_graph_free(graph);
     return NULL;
+}
+
+duet_body *duet_entry_body(duet_function *f, duet_entry *entry) {
+    pthread_mutex_lock(&f->lock);
+    duet_body *body = atomic_load(&entry->body);
+    if (!body) {
+        duet_graph *copy = duet_graph_copy(entry->traced);
+        body = copy ? duet_graph_body_new(copy) : NULL;
+        atomic_store(&entry->body, body);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return body;
 }
 
 /* ---- why again ---------------------------------------------------------------------------------
@@ -115,10 +159,29 @@ static void warn_of_retraces(duet_function *f, const duet_arg_key *keys) {
     }
 }
 
+void duet_function_note_end(const duet_function *f) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static duet_callback body; /* of the function that ended last ... */
+    static void *user;
+    static int short_lives; /* ... and of so many before it that were called once */
+    if (f->stats.traces == 0) return;
+    pthread_mutex_lock(&lock);
+    bool same = f->body == body && f->user == user;
+    short_lives = f->stats.calls > 1 ? 0 : same ? short_lives + 1 : 1;
+    body = f->body;
+    user = f->user;
+    bool warn = short_lives == TRACES_BEFORE_WARNING;
+    pthread_mutex_unlock(&lock);
+    if (warn)
+        duet_warn("function %s: %d function objects of one body were made, traced, called once and "
+                  "freed; make it once, outside the loop, and call that",
+                  f->name, TRACES_BEFORE_WARNING);
+}
+
 /* ---- the cache: most recently used first --------------------------------------------------------
  */
 
-static duet_entry *find(duet_function *f, const duet_arg_key *keys) {
+duet_entry *duet_function_find(duet_function *f, const duet_arg_key *keys) {
     size_t bytes = (size_t)f->n_in * sizeof *keys;
     for (duet_entry **at = &f->entries; *at; at = &(*at)->next) {
         duet_entry *entry = *at;
@@ -142,19 +205,23 @@ static void drop_last(duet_function *f) {
 
 static duet_entry *add(duet_function *f, duet_tensor *const *in, const duet_arg_key *keys) {
     int64_t traces = f->stats.traces;
-    duet_plan *plan = new_plan(f, in, keys);
-    if (!plan) return NULL;
+    duet_frozen frozen = {0};
     size_t bytes = (size_t)f->n_in * sizeof *keys;
-    duet_entry *entry = malloc(sizeof *entry + bytes);
+    duet_graph *traced = trace_for(f, in, keys);
+    duet_plan *plan =
+        traced && duet_frozen_of(&frozen, traced) == DUET_OK ? plan_of(traced) : NULL;
+    duet_entry *entry = plan ? malloc(sizeof *entry + bytes) : NULL;
     if (!entry) {
+        if (plan) duet_fail(DUET_STATUS_MEMORY, "function %s: no memory", f->name);
         duet_plan_free(plan);
-        duet_fail(DUET_STATUS_MEMORY, "function %s: no memory", f->name);
+        duet_graph_free(traced);
+        duet_frozen_release(&frozen);
         return NULL;
     }
     f->traced_in_a_row = f->stats.traces > traces ? f->traced_in_a_row + 1 : 0;
     if (f->traced_in_a_row == TRACES_BEFORE_WARNING && f->entries && !f->warned)
         warn_of_retraces(f, keys);
-    *entry = (duet_entry){.next = f->entries, .plan = plan};
+    *entry = (duet_entry){.next = f->entries, .plan = plan, .traced = traced, .frozen = frozen};
     atomic_init(&entry->refs, 1);
     memcpy(entry->keys, keys, bytes);
     f->entries = entry;
@@ -166,7 +233,7 @@ duet_entry *duet_function_entry(duet_function *f, duet_tensor *const *in) {
     duet_arg_key keys[DUET_MAX_INPUTS];
     for (int i = 0; i < f->n_in; i++) keys[i] = duet_arg_key_of(in[i]);
     pthread_mutex_lock(&f->lock);
-    duet_entry *entry = find(f, keys);
+    duet_entry *entry = duet_function_find(f, keys);
     if (entry && duet_debug(1)) duet_debug_call(f, in, "replayed");
     if (entry)
         f->traced_in_a_row = 0;

@@ -1,19 +1,19 @@
 #include "graph_body.h"
 
 #include "graph_replay.h"
+#include "graph_tile.h"
 #include "passes.h"
 #include "plan.h"
 #include "trace.h"
 
 #include <stdlib.h>
 
-extern const duet_op duet_op_constant;
-
 /* What the body's graph became for one set of input specs. */
 typedef struct compiled {
     struct compiled *next;
-    duet_plan *plan;
-    duet_spec specs[]; /* n_in of them */
+    duet_tile_program *tiles; /* this, where it is a graph for the tile machine ... */
+    duet_plan *plan;          /* ... or this */
+    duet_spec specs[];        /* n_in of them */
 } compiled;
 
 typedef struct graph_body {
@@ -21,6 +21,7 @@ typedef struct graph_body {
     duet_graph *graph;
     pthread_mutex_t lock; /* guards `compiled` against two that add; entries stay until the end */
     _Atomic(compiled *) compiled;
+    duet_body *gradient; /* made once */
 } graph_body;
 
 const duet_graph *duet_graph_of_body(const duet_body *body) {
@@ -63,24 +64,19 @@ static compiled *find(graph_body *body, const duet_view *in) {
     return c;
 }
 
-static bool is_elementwise(const duet_graph *graph) {
-    for (int32_t i = 0; i < graph->n_nodes; i++)
-        if (!graph->nodes[i].op->elementwise && graph->nodes[i].op != &duet_op_constant)
-            return false;
-    return true;
-}
-
 static compiled *compile(graph_body *body, const duet_view *in) {
     const duet_spec *specs[DUET_MAX_INPUTS];
     compiled *c = calloc(1, sizeof *c + (size_t)body->base.n_in * sizeof(duet_spec));
     if (!c) return duet_fail(DUET_STATUS_MEMORY, "sub-graph: no memory"), NULL;
     for (int i = 0; i < body->base.n_in; i++) c->specs[i] = *(specs[i] = in[i].spec);
     duet_graph *graph = duet_graph_respecify(body->graph, specs);
-    if (graph && (is_elementwise(graph) || duet_run_passes(graph) == DUET_OK))
+    if (graph && duet_graph_is_tileable(graph) && (c->tiles = duet_graph_compile_tiles(graph)))
+        duet_graph_free(graph);
+    else if (graph && (duet_graph_is_tileable(graph) || duet_run_passes(graph) == DUET_OK))
         c->plan = duet_plan_new(graph);
     else
         duet_graph_free(graph);
-    if (c->plan) return c;
+    if (c->tiles || c->plan) return c;
     free(c);
     return NULL;
 }
@@ -105,7 +101,8 @@ static duet_status run(const duet_body *base, const duet_view *in, const duet_vi
     void *in_data[DUET_MAX_INPUTS], *out_data[DUET_MAX_OUTPUTS];
     for (int i = 0; i < base->n_in; i++) in_data[i] = in[i].data;
     for (int i = 0; i < base->n_out; i++) out_data[i] = out[i].data;
-    return duet_plan_run(c->plan, in_data, out_data);
+    return c->tiles ? duet_tile_run(c->tiles, (const void *const *)in_data, out_data)
+                    : duet_plan_run(c->plan, in_data, out_data);
 }
 
 /* ---- gradient -----------------------------------------------------------------------------------
@@ -153,7 +150,7 @@ static duet_status record_gradient(duet_trace *trace, const duet_graph *graph) {
     return duet_trace_results(trace, grads, graph->n_inputs);
 }
 
-static duet_body *gradient(const duet_body *body) {
+static duet_body *new_gradient(const duet_body *body) {
     const duet_graph *graph = duet_graph_of_body(body);
     if (body->stateful) {
         duet_fail(DUET_STATUS_UNSUPPORTED,
@@ -174,6 +171,15 @@ static duet_body *gradient(const duet_body *body) {
     return NULL;
 }
 
+static duet_body *gradient(const duet_body *base) {
+    graph_body *body = (graph_body *)base; /* keeping what was derived is no change of its value */
+    pthread_mutex_lock(&body->lock);
+    if (!body->gradient) body->gradient = new_gradient(base);
+    duet_body *result = duet_body_keep(body->gradient);
+    pthread_mutex_unlock(&body->lock);
+    return result;
+}
+
 /* ---- life
  * ---------------------------------------------------------------------------------------- */
 
@@ -182,8 +188,10 @@ static void free_body(duet_body *base) {
     for (compiled *c = atomic_load(&body->compiled), *next; c; c = next) {
         next = c->next;
         duet_plan_free(c->plan);
+        duet_tile_free(c->tiles);
         free(c);
     }
+    duet_body_release(body->gradient);
     duet_graph_free(body->graph);
     pthread_mutex_destroy(&body->lock);
     free(body);

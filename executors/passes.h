@@ -40,6 +40,8 @@ duet_status duet_pass_fold(duet_graph *graph);
 duet_status duet_pass_cse(duet_graph *graph);
 duet_status duet_pass_algebra(duet_graph *graph);
 duet_status duet_pass_dce(duet_graph *graph);
+duet_status duet_pass_epilogue(duet_graph *graph);
 duet_status duet_pass_fuse(duet_graph *graph);
+duet_status duet_pass_fuse_reduce(duet_graph *graph);
 
 #endif

@@ -14,7 +14,10 @@ const duet_pass duet_passes[] = {
     {"algebra", "drops what changes no bit: x*1, neg(neg(x)), a reshape to the same shape",
      duet_pass_algebra, false},
     {"dce", "removes nodes whose results nothing uses", duet_pass_dce, false},
+    {"epilogue", "gives products what follows them: bias, activation, update", duet_pass_epilogue,
+     false},
     {"fuse", "makes one node of a group of elementwise nodes", duet_pass_fuse, false},
+    {"fuse_reduce", "computes what a reduction reduces inside it", duet_pass_fuse_reduce, false},
     {"inplace", "plans results over the bytes of inputs that end there", NULL, false},
     {NULL, NULL, NULL, false},
 };

@@ -35,7 +35,9 @@ static void follow(const duet_tape *tape, duet_tensor *t) {
     atomic_fetch_or_explicit(&t->tapes, tape_bit(tape), memory_order_relaxed);
 }
 
+/* Integers and bools have no gradient, so nothing is followed through them. */
 static bool is_followed(const duet_tape *tape, const duet_tensor *t) {
+    if (!duet_dtype_is_float(duet_tensor_dtype(t))) return false;
     return (t->flags & DUET_TENSOR_VARIABLE) ||
            (atomic_load_explicit(&t->tapes, memory_order_relaxed) & tape_bit(tape));
 }
@@ -167,6 +169,13 @@ duet_status duet_tape_record(const duet_op *op, const duet_attr *attrs, duet_ten
         if (followed) TRY(append(tape, op, attrs, in, n_in, out, n_out, followed));
     }
     return DUET_OK;
+}
+
+bool duet_tape_follows(duet_tensor *const *tensors, int count) {
+    for (uint64_t left = duet_thread.tapes; left; left &= left - 1)
+        for (int i = 0; i < count; i++)
+            if (is_followed(duet_thread.slots[__builtin_ctzll(left)], tensors[i])) return true;
+    return false;
 }
 
 /* ---- the way back --------------------------------------------------------------------------- */

@@ -9,4 +9,7 @@
 duet_status duet_tape_record(const duet_op *op, const duet_attr *attrs, duet_tensor *const *in,
                              int n_in, duet_tensor *const *out, int n_out);
 
+/* Whether a tape that is recording in this thread follows one of the tensors. */
+bool duet_tape_follows(duet_tensor *const *tensors, int count);
+
 #endif

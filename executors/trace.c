@@ -91,11 +91,17 @@ static bool is_of_outer(const duet_trace *trace, const duet_tensor *t) {
     return false;
 }
 
+/* A sub-graph's variables are its parents' too: whoever runs those must know of them. */
+static int32_t add_variable(duet_trace *trace, duet_tensor *t) {
+    for (duet_trace *at = trace->outer; at; at = at->outer) duet_graph_add_variable(at->graph, t);
+    return duet_graph_add_variable(trace->graph, t);
+}
+
 /* The value that stands for `t` in the graph; -1 with a message. */
 static int32_t value_of(duet_trace *trace, duet_tensor *t) {
     bool symbolic = t->flags & DUET_TENSOR_SYMBOLIC;
     if (symbolic && t->trace == trace->serial) return t->value;
-    if (t->flags & DUET_TENSOR_VARIABLE) return duet_graph_add_variable(trace->graph, t);
+    if (t->flags & DUET_TENSOR_VARIABLE) return add_variable(trace, t);
     void **id = duet_tensor_map_at(&trace->ids, t);
     if (id && *id) return (int32_t)(intptr_t)*id - 1;
     if (symbolic && !is_of_outer(trace, t)) {

@@ -23,7 +23,7 @@ const duet_op duet_op_abs = {
     .doc = "|x|; the gradient at 0 is 0",
     .n_in = 1,
     .in_names = {"x"},
-    DUET_ELEMENTWISE(abs),
+    DUET_ELEMENTWISE_WITH(abs, DUET_OP_IDEMPOTENT),
     .grad = grad,
     .samples = {"f32[3,4]", "f64[67]", "i32[5]", "f32[]", "f32[0,3]"},
 };

@@ -67,11 +67,11 @@ const duet_op duet_op_broadcast_like = {
     .n_out = 1,
     .in_names = {"x", "like"},
     .traits = DUET_OP_SHAPE_ONLY,
-    .attrs = {{"axes", DUET_ATTR_INTS}, {"mean", DUET_ATTR_BOOL}},
+    .attrs = {{.name = "axes", .kind = DUET_ATTR_INTS}, {.name = "mean", .kind = DUET_ATTR_BOOL}},
     .infer = infer,
     .run = run,
     .grad = grad,
     .samples = {"f32[3,1], f32[2,3,4]", "f32[], f64[67]", "f64[4], i32[3,4]; mean=true",
                 "f32[2,4], f32[2,3,4,5]; axes=[1,-1]", "i32[3,4], f32[3,4]", "bool[1,2], f32[3,2]",
-                "f32[3], f32[3,2]; axes=[1], mean=true", "f32[1,0], f32[4,0]"},
+                "f32[3], f32[3,2]; axes=[1] mean=true", "f32[1,0], f32[4,0]"},
 };

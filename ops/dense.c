@@ -72,6 +72,7 @@ const duet_op duet_op_dense = {
     .run = run,
     .grad = grad,
     .cost = cost,
+    .same_as = {{"add(matmul(x, w), b)", NULL}, {"relu(dense(x, w, b))", "activation=relu"}},
     .samples = {"f32[4,5], f32[5,3], f32[3]; activation=relu", "f64[2,3,5], f64[5,17], f64[17]",
                 "f32[1,1], f32[1,1], f32[1]", "f32[0,5], f32[5,3], f32[3]",
                 "f32[33,20], f32[20,65], f32[65]; activation=relu"},

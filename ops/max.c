@@ -5,13 +5,13 @@
 extern const duet_op duet_op_max;
 
 #define NAME max_code
-#define EXPR (x > y) | (x != x) ? x : y
+#define EXPR ((x > y) | (x != x)) ? x : y
 #define IDENTITY -__builtin_inff()
 #define IDENTITY_I32 INT32_MIN
 #include "kernels/reduce.inc"
 
 static const duet_reduction reduction = {
-    .text = "(x > y) | (x != x) ? x : y", .code = max_code, .refuses_none = true};
+    .text = "((x > y) | (x != x)) ? x : y", .code = max_code, .refuses_none = true};
 
 duet_tensor *duet_max(duet_tensor *x, duet_ints axes, bool keepdims) {
     return duet_apply(&duet_op_max, DUET_REDUCE_ATTRS(axes, keepdims), &x, 1);
@@ -35,7 +35,7 @@ const duet_op duet_op_max = {
     .doc = "the maximum over axes (none: all), NaN where one is; equal ones share the gradient",
     DUET_REDUCTION(&reduction),
     .grad = grad,
-    .samples = {"f32[3,4]", "f32[3,4]; axes=[0]", "f64[3,67]; axes=[-1], keepdims=true",
+    .samples = {"f32[3,4]", "f32[3,4]; axes=[0]", "f64[3,67]; axes=[-1] keepdims=true",
                 "f32[2,3,4,5]; axes=[0,2]", "i32[17]", "f32[0,3]; axes=[1]", "f32[]",
                 "f32[2,5,67]; axes=[1]"},
 };

@@ -3,7 +3,7 @@
 
 #define NAME minimum
 #define ARITY 2
-#define EXPR (x < y) | (x != x) ? x : y
+#define EXPR ((x < y) | (x != x)) ? x : y
 #include "kernels/elementwise.inc"
 
 duet_tensor *duet_minimum(duet_tensor *x, duet_tensor *y) {

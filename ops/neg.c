@@ -17,7 +17,7 @@ const duet_op duet_op_neg = {
     .doc = "-x",
     .n_in = 1,
     .in_names = {"x"},
-    DUET_ELEMENTWISE(neg),
+    DUET_ELEMENTWISE_WITH(neg, DUET_OP_INVOLUTION),
     .grad = grad,
     .samples = {"f32[3,4]", "f64[67]", "i32[5]", "f32[]", "f32[0,3]"},
 };

@@ -107,11 +107,11 @@ enum {
                                  unless the op is stateful too */
     DUET_OP_REDUCTION = 1 << 2,
     DUET_OP_CONTRACTION = 1 << 3,
-    DUET_OP_STATEFUL = 1 << 4,   /* has an effect beyond its outputs: kept, in program order */
-    DUET_OP_SHAPE_ONLY = 1 << 5, /* of inputs 1 .. it reads only the shapes (..._like ops) */
-    DUET_OP_IDENTITY = 1 << 7,   /* is its first input, bit for bit, where the specs are equal */
-    DUET_OP_INVOLUTION = 1 << 8, /* op(op(x)) is x, bit for bit */
-    DUET_OP_IDEMPOTENT = 1 << 9, /* op(op(x)) is op(x), bit for bit */
+    DUET_OP_STATEFUL = 1 << 4,     /* has an effect beyond its outputs: kept, in program order */
+    DUET_OP_SHAPE_ONLY = 1 << 5,   /* of inputs 1 .. it reads only the shapes (..._like ops) */
+    DUET_OP_IDENTITY = 1 << 7,     /* is its first input, bit for bit, where the specs are equal */
+    DUET_OP_INVOLUTION = 1 << 8,   /* op(op(x)) is x, bit for bit */
+    DUET_OP_IDEMPOTENT = 1 << 9,   /* op(op(x)) is op(x), bit for bit */
     DUET_OP_BY_REFERENCE = 1 << 6, /* takes a variable itself, not its value as of now (read) */
 };
 
@@ -121,7 +121,15 @@ typedef struct duet_elementwise duet_elementwise;
 /* See kernels/reduce.h: what a reduction joins elements by. */
 typedef struct duet_reduction duet_reduction;
 
-enum { DUET_MAX_SAMPLES = 8 };
+enum { DUET_MAX_SAMPLES = 8, DUET_MAX_PATTERNS = 3 };
+
+/* Other calls that an op computes with the same bits, so that it may take their place in a graph:
+ * expr "add(matmul(x, w), b)" in the names of the op's inputs. The op's attributes are those of the
+ * calls that have the same names; `attrs` ("activation=relu", or NULL) sets one more; all other
+ * attributes must have their defaults. */
+typedef struct duet_pattern {
+    const char *expr, *attrs;
+} duet_pattern;
 
 struct duet_op {
     const char *name;
@@ -144,6 +152,7 @@ struct duet_op {
         bool left, right; /* of which side */
         double value;
     } neutral; /* x op value (right), value op x (left) is x, bit for bit: 1 of mul, -0 of add */
+    duet_pattern same_as[DUET_MAX_PATTERNS];
     double domain[2]; /* where samples' values are drawn; {0,0} means [-2, 2] */
     /* What the generic tests call the op with: "f32[3,4], f32[4]; axis=1". Inputs, then attributes;
      * "var f32[3]" makes a variable. */

@@ -23,7 +23,7 @@ static duet_status infer(duet_spec *out, const duet_op_call *call) {
     return DUET_OK;
 }
 
-/* The fewest digits that read back as the same number. */
+/* With the digits that a decimal always keeps, or as many more as reading it back needs. */
 static void print_real(FILE *to, double value, bool single) {
     char text[40] = "nan"; /* whatever its sign bit says */
     for (int digits = single ? 6 : 15; value == value && digits <= 17; digits++) {

@@ -66,14 +66,18 @@ duet_tensor *duet_zeros(duet_shape shape, duet_dtype dtype) {
     return t;
 }
 
+static _Thread_local uint64_t refused_reads;
+
+uint64_t duet_refused_reads(void) { return refused_reads; }
+
 const void *duet_data(const duet_tensor *tensor) {
-    if (!tensor) return NULL;
-    if (!tensor->data)
-        duet_fail(DUET_STATUS_STATE,
-                  "data: the value %s is not available while tracing; return it from the function, "
-                  "or pass it in as a literal",
-                  DUET_SPEC_TEXT(&tensor->spec));
-    return tensor->data;
+    if (!tensor || tensor->data) return tensor ? tensor->data : NULL;
+    refused_reads++;
+    duet_fail(DUET_STATUS_STATE,
+              "data: the value %s is not available while tracing; return it from the function, "
+              "or pass it in as a literal",
+              DUET_SPEC_TEXT(&tensor->spec));
+    return NULL;
 }
 
 double duet_item(const duet_tensor *tensor, int64_t index) {

@@ -29,6 +29,10 @@ duet_tensor *duet_zeros(duet_shape shape, duet_dtype dtype);
  * write). NULL with DUET_STATUS_STATE for a value that is only being traced, NULL for NULL. */
 const void *duet_data(const duet_tensor *tensor);
 
+/* How often duet_data() and duet_item() have refused a traced value in this thread: a tracer that
+ * sees it move knows that the body took a path which no value chose. */
+uint64_t duet_refused_reads(void);
+
 /* Element `index` as a double; NaN with a message where duet_data() fails or the index is out. */
 double duet_item(const duet_tensor *tensor, int64_t index);
 

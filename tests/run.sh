@@ -5,6 +5,8 @@
 # usage: run.sh PROGRAM ...        TEST_TIMEOUT=seconds a program (default 300)
 set -u
 
+export DUET_VERIFY="${DUET_VERIFY-1}" # graphs are verified after every pass
+
 out=$(mktemp) && trap 'rm -f "$out"' EXIT
 passed=0 failed=0
 

@@ -32,23 +32,26 @@ static duet_tensor *grad_or_zeros(const duet_grad *call, int i) {
                        out);
 }
 
+duet_status duet_body_gradient_inputs(duet_tensor **in, const duet_grad *call, int skip) {
+    int n_in = call->n_in - skip;
+    CHECK(n_in + call->n_out < DUET_MAX_INPUTS && n_in <= DUET_MAX_OUTPUTS, DUET_STATUS_UNSUPPORTED,
+          "%s: gradient: expected at most %d inputs, got %d", call->op->name, DUET_MAX_OUTPUTS,
+          n_in);
+    for (int i = 0; i < n_in; i++) in[i] = call->in[skip + i];
+    for (int i = 0; i < call->n_out; i++)
+        if (!(in[n_in + i] = grad_or_zeros(call, i))) return duet_error_code();
+    return DUET_OK;
+}
+
 duet_status duet_call_body_grad(duet_tensor **in_grads, const duet_grad *call) {
+    duet_tensor *in[DUET_MAX_INPUTS], *out[DUET_MAX_INPUTS];
     const duet_body *body = call->attrs[0].body;
+    TRY(duet_body_gradient_inputs(in, call, 0));
     duet_body *gradient = body->class->gradient(body);
     if (!gradient) return duet_error_code();
-    duet_tensor *in[DUET_MAX_INPUTS], *out[DUET_MAX_INPUTS];
-    duet_status status = DUET_OK;
-    if (call->n_in + call->n_out > DUET_MAX_INPUTS || call->n_in > DUET_MAX_OUTPUTS)
-        status = duet_fail(DUET_STATUS_UNSUPPORTED, "%s: gradient: more than %d inputs",
-                           call->op->name, DUET_MAX_OUTPUTS);
-    for (int i = 0; i < call->n_in && status == DUET_OK; i++) in[i] = call->in[i];
-    for (int i = 0; i < call->n_out && status == DUET_OK; i++)
-        in[call->n_in + i] = grad_or_zeros(call, i);
-    if (status == DUET_OK)
-        status = duet_dispatch(out, &duet_op_invoke, &(duet_attr){.body = gradient}, in,
-                               call->n_in + call->n_out);
+    duet_status status = duet_dispatch(out, &duet_op_invoke, &(duet_attr){.body = gradient}, in,
+                                       call->n_in + call->n_out);
     duet_body_release(gradient);
-    for (int i = 0; i < call->n_in && status == DUET_OK; i++)
-        if (call->needs >> i & 1) in_grads[i] = out[i];
+    for (int i = 0; i < call->n_in && status == DUET_OK; i++) in_grads[i] = out[i];
     return status;
 }

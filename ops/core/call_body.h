@@ -13,4 +13,8 @@ duet_status duet_call_body_grad(duet_tensor **in_grads, const duet_grad *call);
 duet_status duet_body_check(const duet_op_call *call, const duet_body *body, const char *what,
                             int n_in);
 
+/* What a gradient body is given: the call's inputs from `skip` on, then the gradients of its
+ * results, zeros where nothing depends on one. */
+duet_status duet_body_gradient_inputs(duet_tensor **in, const duet_grad *call, int skip);
+
 #endif

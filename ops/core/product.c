@@ -94,6 +94,7 @@ static batch make_batch(const duet_kernel *kernel, const duet_product *product) 
 static void run_matrices(void *context, int64_t begin, int64_t end) {
     const batch *b = context;
     const duet_product *p = b->product;
+    bool plain = !p->bias && !p->rate && !p->relu;
     for (int64_t i = begin; i < end; i++) {
         int64_t x = 0, w = 0, out = i * b->gemm.m * b->gemm.n, rest = i;
         for (int64_t axis = b->rank - 1; axis >= 0; axis--) {
@@ -105,15 +106,11 @@ static void run_matrices(void *context, int64_t begin, int64_t end) {
         if (b->out->spec->dtype == DUET_F32)
             duet_gemm_f32((float *)b->out->data + out, (const float *)b->x->data + x,
                           (const float *)b->w->data + w, &b->gemm,
-                          p->bias || p->relu
-                              ? &(duet_gemm_epilogue_f32){.bias = p->bias, .relu = p->relu}
-                              : NULL);
+                          plain ? NULL : &(duet_gemm_epilogue_f32){p->bias, p->rate, p->relu});
         else
             duet_gemm_f64((double *)b->out->data + out, (const double *)b->x->data + x,
                           (const double *)b->w->data + w, &b->gemm,
-                          p->bias || p->relu
-                              ? &(duet_gemm_epilogue_f64){.bias = p->bias, .relu = p->relu}
-                              : NULL);
+                          plain ? NULL : &(duet_gemm_epilogue_f64){p->bias, p->rate, p->relu});
     }
 }
 

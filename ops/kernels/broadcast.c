@@ -34,11 +34,14 @@ typedef struct cursor {
 
 static cursor cursor_at(const duet_broadcast *b, int64_t place) {
     cursor at = {.element = 0};
-    for (int i = 0; i < b->rank; i++) {
-        at.index[i] = i + 1 < b->rank ? place % b->extent[i] : place;
+    int last = b->rank - 1;
+    for (int i = 0; i < last; i++) {
+        at.index[i] = place % b->extent[i];
         at.element += at.index[i] * b->step[i];
         place /= b->extent[i];
     }
+    at.index[last] = place;
+    at.element += place * b->step[last];
     return at;
 }
 

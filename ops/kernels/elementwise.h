@@ -64,9 +64,11 @@ enum { DUET_ELEMENTWISE_GRAIN = 1 << 16 };
 duet_status duet_elementwise_apply(const duet_elementwise *expression, duet_dtype dtype,
                                    const duet_view *out, const duet_view *in);
 
-/* For a descriptor: everything that elementwise ops have in common. */
-#define DUET_ELEMENTWISE(op_name)                                                                  \
-    .n_out = 1, .traits = DUET_OP_INPLACE, .infer = duet_elementwise_infer,                        \
+/* For a descriptor: everything that elementwise ops have in common; and the same with `more`
+ * traits. */
+#define DUET_ELEMENTWISE(op_name) DUET_ELEMENTWISE_WITH(op_name, 0)
+#define DUET_ELEMENTWISE_WITH(op_name, more)                                                       \
+    .n_out = 1, .traits = DUET_OP_INPLACE | (more), .infer = duet_elementwise_infer,               \
     .run = duet_elementwise_run, .cost = duet_elementwise_cost,                                    \
     .elementwise = &op_name##_elementwise
 

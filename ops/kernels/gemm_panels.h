@@ -117,7 +117,7 @@ static void panel_run(const panels_job *w, const group *r, const cut *tiles, boo
 
 static void group_run(const panels_job *w, const group *r) {
     const cut *blocks = &w->g.blocks;
-    cut tiles = cut_of(r->row1 - r->row0, tile_rows_limit(2, w->g.trans_a));
+    cut tiles = cut_of(r->row1 - r->row0, ROWS_MAX);
     for (int64_t i = 0; i < blocks->pieces; i++) {
         int64_t p0 = cut_begin(blocks, i), k = cut_begin(blocks, i + 1) - p0;
         if (w->g.trans_a) pack_left(w, r, &tiles, p0, k);
@@ -155,7 +155,7 @@ static void panels_range(const panels_job *w, int64_t row0, int64_t row1, int64_
 /* Items are tiles of rows, or panels of columns. */
 static void panels_task(void *context, int64_t begin, int64_t end) {
     const panels_job *w = context;
-    cut tiles = cut_of(w->g.m, tile_rows_limit(2, w->g.trans_a));
+    cut tiles = cut_of(w->g.m, ROWS_MAX);
     if (w->split_columns)
         panels_range(w, 0, w->g.m, begin * PANEL, min_i64(end * PANEL, w->width));
     else
@@ -181,7 +181,7 @@ static void panels_run(const gemm_job *g) {
         w.width = min_i64(turn, g->n - w.j0);
         w.pitch = panels_pitch(w.width);
         int64_t panels = ceil_div(w.width, PANEL);
-        int64_t tiles = ceil_div(g->m, tile_rows_limit(2, g->trans_a));
+        int64_t tiles = ceil_div(g->m, ROWS_MAX);
         w.split_columns = panels > tiles;
         int64_t items = w.split_columns ? panels : tiles;
         duet_parallel_for(panels * g->blocks.pieces, 1 + 65536 / (K_BLOCK * PANEL), pack_task, &w);

@@ -46,7 +46,7 @@ static void blas_run(gemm_job *g) {
 
 static void tiles_task(void *context, int64_t begin, int64_t end) {
     const gemm_job *g = context;
-    cut tiles = cut_of(g->m, tile_rows_limit(2, g->trans_a));
+    cut tiles = cut_of(g->m, ROWS_MAX);
     tiles_run(g, cut_begin(&tiles, begin), cut_begin(&tiles, end), 0, g->n);
 }
 
@@ -78,9 +78,7 @@ static void gemm_run(duet_gemm_path path, gemm_job *g) {
     case DUET_GEMM_VECTOR:
         spread(g, ceil_div(g->m == 1 ? g->n : g->m, CHUNK), 8, vector_task);
         return;
-    case DUET_GEMM_TILES:
-        spread(g, ceil_div(g->m, tile_rows_limit(2, g->trans_a)), 1, tiles_task);
-        return;
+    case DUET_GEMM_TILES: spread(g, ceil_div(g->m, ROWS_MAX), 1, tiles_task); return;
     case DUET_GEMM_PANELS: panels_run(g); return;
     case DUET_GEMM_BLAS: blas_run(g); return;
     }

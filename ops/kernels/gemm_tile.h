@@ -21,13 +21,16 @@ typedef struct tile_args {
 
 typedef void (*tile_fn)(const tile_args *);
 
-/* Rows per number of vectors: accumulators, the vectors of b and one of a fill the registers. Rows
- * of an A stored by rows need a pointer each, so there the general registers set the limit. */
+/* Rows per number of vectors: accumulators, the vectors of b and one of a fit in the registers. */
 #if DUET_VECTOR_REGISTERS == 32
-enum { ROWS_MAX = 14, ROWS_BY_ROWS = 8, ROWS_BY_COLUMNS = 14, ROWS_OF_3 = 8 };
+enum { ROWS_MAX = 8, ROWS_OF_3 = 8 };
 #else
-enum { ROWS_MAX = 6, ROWS_BY_ROWS = 6, ROWS_BY_COLUMNS = 6, ROWS_OF_3 = 4 };
+enum { ROWS_MAX = 6, ROWS_OF_3 = 4 };
 #endif
+
+static inline int64_t tile_rows_limit(int64_t vectors) {
+    return vectors == 3 ? ROWS_OF_3 : ROWS_MAX;
+}
 
 DUET_ALWAYS_INLINE int64_t tile_column(const tile_args *t, int vectors, int v) {
     return v + 1 == vectors ? t->last : v * LANES;
@@ -77,29 +80,40 @@ DUET_ALWAYS_INLINE void tile_finish(const tile_args *t, vec acc[ROWS_MAX][3], co
     }
 }
 
+/* Element of A in row i of the tile. By rows, every third row has a pointer and the two after it
+ * are reached through lda, so that all addresses fit in registers: a pointer a row costs GCC 20
+ * cycles a tile in moves. */
+DUET_ALWAYS_INLINE vec tile_left(const real *const left[3], int64_t lda, int i, bool by_columns) {
+    return vec_all(by_columns ? left[0][i] : left[i / 3][i % 3 * lda]);
+}
+
 DUET_ALWAYS_INLINE void tile_body(const tile_args *t, const int rows, const int vectors,
                                   const bool by_columns) {
     vec acc[ROWS_MAX][3], right[3];
-    const real *row[ROWS_MAX], *b = t->b;
-    const int64_t step = by_columns ? t->lda : 1, k = t->k, ldb = t->ldb, last = t->last;
+    const real *left[3], *b = t->b;
+    const int64_t lda = t->lda, ldb = t->ldb, last = t->last;
     DUET_UNROLL
-    for (int i = 0; i < rows; i++) row[i] = by_columns ? t->a + i : t->a + i * t->lda;
+    for (int i = 0; i < 3; i++) left[i] = t->a + 3 * i * lda;
     DUET_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        vec first = vec_load(b + (v + 1 == vectors ? last : v * LANES));
+    for (int v = 0; v < vectors; v++) right[v] = vec_load(b + (v + 1 < vectors ? v * LANES : last));
+    DUET_UNROLL
+    for (int i = 0; i < rows; i++) {
+        vec x = tile_left(left, lda, i, by_columns);
         DUET_UNROLL
-        for (int i = 0; i < rows; i++) acc[i][v] = vec_all(row[i][0]) * first;
+        for (int v = 0; v < vectors; v++) acc[i][v] = x * right[v];
     }
-    for (int64_t p = 1, at = step; p < k; p++, at += step) {
+    for (int64_t p = t->k - 1; p > 0; p--) {
         b += ldb;
         DUET_UNROLL
+        for (int i = 0; i < 3; i++) left[i] += by_columns ? lda : 1;
+        DUET_UNROLL
         for (int v = 0; v < vectors; v++)
-            right[v] = vec_load(b + (v + 1 == vectors ? last : v * LANES));
+            right[v] = vec_load(b + (v + 1 < vectors ? v * LANES : last));
         DUET_UNROLL
         for (int i = 0; i < rows; i++) {
-            vec left = vec_all(by_columns ? row[0][at + i] : row[i][at]);
+            vec x = tile_left(left, lda, i, by_columns);
             DUET_UNROLL
-            for (int v = 0; v < vectors; v++) acc[i][v] = vec_fma(left, right[v], acc[i][v]);
+            for (int v = 0; v < vectors; v++) acc[i][v] = vec_fma(x, right[v], acc[i][v]);
         }
     }
     tile_finish(t, acc, rows, vectors);
@@ -109,26 +123,18 @@ DUET_ALWAYS_INLINE void tile_body(const tile_args *t, const int rows, const int 
     X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__) X(4, __VA_ARGS__)
 #define TILE_ROWS_6(X, ...) TILE_ROWS_SMALL(X, __VA_ARGS__) X(5, __VA_ARGS__) X(6, __VA_ARGS__)
 #define TILE_ROWS_8(X, ...) TILE_ROWS_6(X, __VA_ARGS__) X(7, __VA_ARGS__) X(8, __VA_ARGS__)
-#define TILE_ROWS_14(X, ...)                                                                       \
-    TILE_ROWS_8(X, __VA_ARGS__)                                                                    \
-    X(9, __VA_ARGS__)                                                                              \
-    X(10, __VA_ARGS__)                                                                             \
-    X(11, __VA_ARGS__) X(12, __VA_ARGS__) X(13, __VA_ARGS__) X(14, __VA_ARGS__)
 #if DUET_VECTOR_REGISTERS == 32
-#define TILE_SIZES(X)                                                                              \
-    TILE_ROWS_8(X, 1, rows)                                                                        \
-    TILE_ROWS_8(X, 2, rows)                                                                        \
-    TILE_ROWS_8(X, 3, rows)                                                                        \
-    TILE_ROWS_14(X, 1, columns)                                                                    \
-    TILE_ROWS_14(X, 2, columns) TILE_ROWS_8(X, 3, columns)
+#define TILE_SIZES_BY(X, by)                                                                       \
+    TILE_ROWS_8(X, 1, by)                                                                          \
+    TILE_ROWS_8(X, 2, by)                                                                          \
+    TILE_ROWS_8(X, 3, by)
 #else
-#define TILE_SIZES(X)                                                                              \
-    TILE_ROWS_6(X, 1, rows)                                                                        \
-    TILE_ROWS_6(X, 2, rows)                                                                        \
-    TILE_ROWS_SMALL(X, 3, rows)                                                                    \
-    TILE_ROWS_6(X, 1, columns)                                                                     \
-    TILE_ROWS_6(X, 2, columns) TILE_ROWS_SMALL(X, 3, columns)
+#define TILE_SIZES_BY(X, by)                                                                       \
+    TILE_ROWS_6(X, 1, by)                                                                          \
+    TILE_ROWS_6(X, 2, by)                                                                          \
+    TILE_ROWS_SMALL(X, 3, by)
 #endif
+#define TILE_SIZES(X) TILE_SIZES_BY(X, rows) TILE_SIZES_BY(X, columns)
 
 enum { TILE_rows = 0, TILE_columns = 1 };
 
@@ -146,10 +152,5 @@ static const tile_fn tile_of[2][3][ROWS_MAX] = {
     TILE_SIZES(X)
 #undef X
 };
-
-static inline int tile_rows_limit(int64_t vectors, bool by_columns) {
-    if (vectors == 3) return ROWS_OF_3;
-    return by_columns ? ROWS_BY_COLUMNS : ROWS_BY_ROWS;
-}
 
 #endif

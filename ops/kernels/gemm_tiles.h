@@ -20,54 +20,73 @@ typedef struct tile_panel {
     const real *bias; /* as wide as pitch, or NULL */
 } tile_panel;
 
-/* The epilogue, and C itself or, where the panel is narrower than a vector, `spill` in its place.
- */
-static void tile_set_result(tile_args *t, const gemm_job *g, const tile_panel *w, int64_t row,
-                            int64_t rows, real *spill) {
-    t->bias = w->bias;
-    t->rate = g->rate;
-    t->relu = g->relu;
-    t->c = g->c + row * g->ldc + w->j;
-    t->ldc = g->ldc;
-    if (w->width >= LANES) return;
-    for (int64_t i = 0; g->rate && i < rows; i++)
-        copy_few(spill + i * LANES, t->c + i * g->ldc, w->width);
-    t->c = spill;
-    t->ldc = LANES;
+/* What the first tile of a panel has, with all of k in one block. */
+static tile_args panel_tile(const gemm_job *g, const tile_panel *w, int64_t row) {
+    return (tile_args){.a = g->trans_a ? g->a + row : g->a + row * g->lda,
+                       .lda = g->lda,
+                       .b = w->copied ? w->copy : g->b + w->j,
+                       .ldb = w->copied ? w->pitch : g->ldb,
+                       .c = g->c + row * g->ldc + w->j,
+                       .ldc = g->ldc,
+                       .k = g->k,
+                       .last = w->pitch - LANES,
+                       .bias = w->bias,
+                       .rate = g->rate,
+                       .relu = g->relu};
 }
 
-/* The rows of a tile for all of k. With several blocks, `sum` carries from one to the next. */
-static void tile_run(const gemm_job *g, const tile_panel *w, int64_t row, int64_t rows) {
+/* The usual case: one block of k, and at least a vector of columns. */
+static void tiles_plain(const gemm_job *g, const tile_panel *w, int64_t row0, const cut *tiles) {
+    const tile_fn *of = tile_of[g->trans_a][ceil_div(w->width, LANES) - 1];
+    tile_args t = panel_tile(g, w, row0);
+    int64_t left_step = g->trans_a ? 1 : g->lda;
+    for (int64_t i = 0; i < tiles->pieces; i++) {
+        int64_t rows = tiles->size + (i < tiles->larger);
+        of[rows - 1](&t);
+        t.a += rows * left_step;
+        t.c += rows * t.ldc;
+    }
+}
+
+/* All blocks of k but the last: their sum in `sum`, and `t` ready for the last one. */
+static void tile_first_blocks(tile_args *t, const gemm_job *g, const tile_panel *w, tile_fn run,
+                              real *sum) {
+    tile_args part = {.a = t->a, .lda = t->lda, .b = t->b, .ldb = t->ldb, .last = t->last};
+    part.c = sum;
+    part.ldc = part.ld_sum = t->ld_sum = w->pitch;
+    for (int64_t i = 0, p0 = 0; i + 1 < g->blocks.pieces; i++) {
+        part.k = cut_begin(&g->blocks, i + 1) - p0;
+        if (w->copied) pack_b(w->copy, w->pitch, g, p0, part.k, w->j, w->width);
+        run(&part);
+        part.sum = t->sum = sum;
+        p0 += part.k;
+        t->k = g->k - p0;
+        part.a += g->trans_a ? part.k * g->lda : part.k;
+        if (!w->copied) part.b += part.k * g->ldb;
+    }
+    t->a = part.a;
+    t->b = part.b;
+    if (w->copied) pack_b(w->copy, w->pitch, g, g->k - t->k, t->k, w->j, w->width);
+}
+
+/* One tile in any case. Where the panel is narrower than a vector, `spill` is in C's place. */
+static void tile_general(const gemm_job *g, const tile_panel *w, int64_t row, int64_t rows) {
     real sum[ROWS_MAX * 3 * LANES] __attribute__((aligned(64)));
     real spill[ROWS_MAX * LANES] __attribute__((aligned(64)));
     tile_fn run = tile_of[g->trans_a][ceil_div(w->width, LANES) - 1][rows - 1];
-    const real *a = g->trans_a ? g->a + row : g->a + row * g->lda;
-    tile_args t = {.a = a,
-                   .lda = g->lda,
-                   .b = w->copied ? w->copy : g->b + w->j,
-                   .ldb = w->copied ? w->pitch : g->ldb,
-                   .k = g->k,
-                   .last = w->pitch - LANES};
-    if (g->blocks.pieces > 1) {
-        t.c = sum;
-        t.ldc = t.ld_sum = w->pitch;
-        for (int64_t i = 0, p0 = 0; i + 1 < g->blocks.pieces; i++) {
-            t.k = cut_begin(&g->blocks, i + 1) - p0;
-            if (w->copied) pack_b(w->copy, w->pitch, g, p0, t.k, w->j, w->width);
-            run(&t);
-            t.sum = sum;
-            p0 += t.k;
-            t.a = a + (g->trans_a ? p0 * g->lda : p0);
-            if (!w->copied) t.b = g->b + p0 * g->ldb + w->j;
-            t.k = g->k - p0;
-        }
-        if (w->copied) pack_b(w->copy, w->pitch, g, g->k - t.k, t.k, w->j, w->width);
+    tile_args t = panel_tile(g, w, row);
+    real *c = t.c;
+    if (g->blocks.pieces > 1) tile_first_blocks(&t, g, w, run, sum);
+    if (w->width >= LANES) {
+        run(&t);
+        return;
     }
-    tile_set_result(&t, g, w, row, rows, spill);
+    for (int64_t i = 0; g->rate && i < rows; i++)
+        copy_few(spill + i * LANES, c + i * g->ldc, w->width);
+    t.c = spill;
+    t.ldc = LANES;
     run(&t);
-    if (t.c == spill)
-        for (int64_t i = 0; i < rows; i++)
-            copy_few(g->c + (row + i) * g->ldc + w->j, spill + i * LANES, w->width);
+    for (int64_t i = 0; i < rows; i++) copy_few(c + i * g->ldc, spill + i * LANES, w->width);
 }
 
 /* Rows row0 .. row1-1 of columns j0 .. j1-1. */
@@ -86,12 +105,14 @@ static void tiles_run(const gemm_job *g, int64_t row0, int64_t row1, int64_t j0,
             w.bias = bias;
         }
         if (w.copied && g->blocks.pieces == 1) pack_b(copy, w.pitch, g, 0, g->k, w.j, w.width);
-        cut tiles = cut_of(row1 - row0, tile_rows_limit(ceil_div(w.width, LANES), g->trans_a));
-        int64_t row = row0;
+        cut tiles = cut_of(row1 - row0, tile_rows_limit(ceil_div(w.width, LANES)));
+        if (w.width >= LANES && g->blocks.pieces == 1) {
+            tiles_plain(g, &w, row0, &tiles);
+            continue;
+        }
         for (int64_t i = 0; i < tiles.pieces; i++) {
-            int64_t rows = tiles.size + (i < tiles.larger);
-            tile_run(g, &w, row, rows);
-            row += rows;
+            int64_t begin = cut_begin(&tiles, i), end = cut_begin(&tiles, i + 1);
+            tile_general(g, &w, row0 + begin, end - begin);
         }
     }
 }

@@ -67,8 +67,10 @@ duet_cost duet_reduce_cost(const duet_op_call *call, const duet_spec *out);
 /* For a descriptor: everything that such ops have in common. */
 #define DUET_REDUCTION(op_reduction)                                                               \
     .n_in = 1, .n_out = 1, .in_names = {"x"}, .traits = DUET_OP_REDUCTION,                         \
-    .attrs = {{"axes", DUET_ATTR_INTS}, {"keepdims", DUET_ATTR_BOOL}}, .infer = duet_reduce_infer, \
-    .run = duet_reduce_run, .cost = duet_reduce_cost, .reduction = op_reduction
+    .attrs = {{.name = "axes", .kind = DUET_ATTR_INTS},                                            \
+              {.name = "keepdims", .kind = DUET_ATTR_BOOL}},                                       \
+    .infer = duet_reduce_infer, .run = duet_reduce_run, .cost = duet_reduce_cost,                  \
+    .reduction = op_reduction
 
 /* The attributes of a call of such an op. */
 #define DUET_REDUCE_ATTRS(axes_given, keep) ((duet_attr[]){{.ints = (axes_given)}, {.b = (keep)}})

@@ -121,6 +121,18 @@ static void test_matmul_broadcasts_batches(void **state) {
     }
 }
 
+/* A transposed x cannot join the rows of its batch into one product. */
+static void test_matmul_of_a_transposed_batch(void **state) {
+    (void)state;
+    duet_tensor *x = noisy(&(duet_spec){SHAPE(3, 5, 4), DUET_F64}, 1);
+    duet_tensor *w = noisy(&(duet_spec){SHAPE(5, 2), DUET_F64}, 2);
+    duet_tensor *y = duet_matmul_flags(x, w, true, false);
+    duet_tensor *plain = duet_matmul(duet_transpose(x, DUET_INTS(0, 2, 1)), w);
+    for (int64_t i = 0; i < 24; i++)
+        assert_true(fabs(duet_item(y, i) - duet_item(plain, i)) < 1e-14);
+    expect_shape(y, SHAPE(3, 4, 2));
+}
+
 static void test_matmul_infers(void **state) {
     (void)state;
     EXPECT_INFERRED("matmul", "f32[64,20], f32[21,64]",
@@ -209,6 +221,7 @@ static void test_softmax_of_extremes(void **state) {
     EXPECT(duet_softmax(F32(SHAPE(3), 1000, 1000, 1000), 0), SHAPE(3), 1.f / 3, 1.f / 3, 1.f / 3);
     EXPECT(duet_softmax(F64(SHAPE(2), -10000, -10000), 0), SHAPE(2), .5, .5);
     EXPECT(duet_softmax(F32(SHAPE(2), -INFINITY, 3), 0), SHAPE(2), 0, 1);
+    EXPECT(duet_softmax(F32(SHAPE(2, 2), 800, -1e4f, 1, -1e4f), 0), SHAPE(2, 2), 1, .5, 0, .5);
     EXPECT(duet_softmax(F32(SHAPE(2, 2), NAN, 1, 0, 0), 1), SHAPE(2, 2), NAN, NAN, .5, .5);
     EXPECT(duet_softmax(F32(SHAPE(2, 2), 0, 1, 0, NAN), 0), SHAPE(2, 2), .5, NAN, .5, NAN);
     EXPECT(duet_softmax(F32(SHAPE(1, 2), INFINITY, 1), 1), SHAPE(1, 2), NAN, NAN);
@@ -290,6 +303,7 @@ int main(void) {
         TEST(test_matmul_of_a_transposed_left_operand),
         TEST(test_gradient_of_x_times_its_transpose),
         TEST(test_matmul_broadcasts_batches),
+        TEST(test_matmul_of_a_transposed_batch),
         TEST(test_matmul_infers),
         TEST(test_dense),
         TEST(test_dense_in_one_op_has_the_same_bits),

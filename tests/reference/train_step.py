@@ -23,7 +23,7 @@ b1 = np.zeros(HIDDEN)
 w2 = numbers(HIDDEN, 4).reshape(HIDDEN, 1) / 4
 b2 = np.zeros(1)
 
-losses = []
+losses, gradients = [], None
 for _ in range(STEPS):
     before = x @ w1 + b1
     hidden = np.maximum(before, 0)
@@ -31,10 +31,11 @@ for _ in range(STEPS):
     losses.append(np.mean((y - t) ** 2))
     grad_y = 2 * (y - t) / BATCH
     grad_hidden = (grad_y @ w2.T) * (before > 0)
-    w2 = w2 - RATE * (hidden.T @ grad_y)
-    b2 = b2 - RATE * grad_y.sum(axis=0)
-    w1 = w1 - RATE * (x.T @ grad_hidden)
-    b1 = b1 - RATE * grad_hidden.sum(axis=0)
+    by_w2, by_b2 = hidden.T @ grad_y, grad_y.sum(axis=0)
+    by_w1, by_b1 = x.T @ grad_hidden, grad_hidden.sum(axis=0)
+    gradients = gradients or [by_w1, by_b1, by_w2, by_b2]
+    w2, b2 = w2 - RATE * by_w2, b2 - RATE * by_b2
+    w1, b1 = w1 - RATE * by_w1, b1 - RATE * by_b1
 
 
 def c_array(name, values):
@@ -42,9 +43,14 @@ def c_array(name, values):
     print(f"static const double {name}[] = {{\n    " + ",\n    ".join(lines) + ",\n};")
 
 
-print("/* Written by train_step.py: losses of five training steps, and the weights after them. */")
+print("/* Written by train_step.py: losses of five training steps, the weights after them, and the")
+print(" * gradients of the first. */")
 c_array("reference_losses", losses)
 c_array("reference_w1", w1.ravel()[::53])
 c_array("reference_b1", b1[::7])
 c_array("reference_w2", w2.ravel()[::7])
 c_array("reference_b2", b2)
+c_array("reference_by_w1", gradients[0].ravel()[::53])
+c_array("reference_by_b1", gradients[1][::7])
+c_array("reference_by_w2", gradients[2].ravel()[::7])
+c_array("reference_by_b2", gradients[3])

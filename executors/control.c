@@ -1,0 +1,220 @@
+/* cond and while: plain calls when eager, ops with sub-graphs when traced. */
+#include "graph_body.h"
+#include "thread_state.h"
+#include "trace.h"
+
+#include <stdlib.h>
+
+extern const duet_op duet_op_cond, duet_op_while;
+
+/* ---- sub-graphs ---------------------------------------------------------------------------------
+ */
+
+/* A sub-graph as traced: its inputs are the arguments, then what it captured from around it. */
+typedef struct sub_graph {
+    duet_graph *graph;
+    duet_tensor *captured[DUET_MAX_INPUTS]; /* of the enclosing trace; it keeps them */
+    int n_captured;
+} sub_graph;
+
+static duet_status record(duet_trace *trace, duet_callback body, void *user, int n_out,
+                          duet_tensor *const *in, int n_in) {
+    duet_tensor *args[DUET_MAX_INPUTS], *out[DUET_MAX_OUTPUTS] = {NULL};
+    for (int i = 0; i < n_in; i++)
+        if (!(args[i] = duet_trace_input(trace, &in[i]->spec))) return duet_error_code();
+    TRY(body(out, args, user));
+    return duet_trace_results(trace, out, n_out);
+}
+
+static duet_status trace_sub_graph(sub_graph *sub, const char *name, duet_callback body, void *user,
+                                   int n_out, duet_tensor *const *in, int n_in) {
+    duet_trace *trace = duet_trace_begin(name, false);
+    if (!trace) return duet_error_code();
+    int depth = duet_scope_depth();
+    duet_scope_open();
+    duet_status status = record(trace, body, user, n_out, in, n_in);
+    duet_tensor *const *captured;
+    sub->n_captured = duet_trace_captured(trace, &captured);
+    if (status == DUET_OK && n_in + sub->n_captured > DUET_MAX_INPUTS)
+        status = duet_fail(DUET_STATUS_UNSUPPORTED, "%s: uses more than %d values from around it",
+                           name, DUET_MAX_INPUTS);
+    for (int i = 0; i < sub->n_captured && status == DUET_OK; i++) sub->captured[i] = captured[i];
+    while (duet_scope_depth() > depth) duet_scope_close(NULL);
+    sub->graph = duet_trace_end(trace);
+    return status == DUET_OK && !sub->graph ? duet_error_code() : status;
+}
+
+/* Gives both sub-graphs the same inputs: the arguments, then everything that either captured. */
+static void unify_inputs(sub_graph *a, sub_graph *b, int n_in) {
+    sub_graph *both[] = {a, b};
+    duet_tensor *all[2 * DUET_MAX_INPUTS];
+    int n_all = 0;
+    for (int s = 0; s < 2; s++)
+        for (int i = 0; i < both[s]->n_captured; i++) {
+            int at = 0;
+            while (at < n_all && all[at] != both[s]->captured[i]) at++;
+            if (at == n_all) all[n_all++] = both[s]->captured[i];
+        }
+    for (int s = 0; s < 2; s++) {
+        sub_graph *sub = both[s];
+        int32_t order[2 * DUET_MAX_INPUTS];
+        for (int at = 0; at < n_all; at++) {
+            int i = 0;
+            while (i < sub->n_captured && sub->captured[i] != all[at]) i++;
+            order[at] = i < sub->n_captured ? sub->graph->inputs[n_in + i]
+                                            : duet_graph_add_input(sub->graph, &all[at]->spec);
+        }
+        for (int at = 0; at < n_all && !sub->graph->out_of_memory; at++) {
+            sub->graph->inputs[n_in + at] = order[at];
+            sub->graph->values[order[at]].index = n_in + at;
+        }
+    }
+    for (int s = 0; s < 2; s++) {
+        both[s]->n_captured = n_all;
+        for (int i = 0; i < n_all && i < DUET_MAX_INPUTS; i++) both[s]->captured[i] = all[i];
+    }
+}
+
+/* Turns the graph into an attribute; the sub-graph is used up. */
+static duet_status to_body(duet_attr *attr, sub_graph *sub) {
+    duet_graph *graph = sub->graph;
+    sub->graph = NULL;
+    if (duet_graph_compact(graph) != DUET_OK) {
+        duet_graph_free(graph);
+        return duet_error_code();
+    }
+    attr->body = duet_graph_body_new(graph);
+    return attr->body ? DUET_OK : duet_error_code();
+}
+
+/* ---- cond
+ * ------------------------------------------------------------------------------------------ */
+
+static duet_status check_operands(const char *who, duet_tensor *const *in, int n_in, int n_out) {
+    CHECK(n_in >= 0 && n_in < DUET_MAX_INPUTS && n_out >= 1 && n_out <= DUET_MAX_OUTPUTS,
+          DUET_STATUS_ARGUMENT, "%s: expected at most %d inputs and 1 to %d results, got %d and %d",
+          who, DUET_MAX_INPUTS - 1, DUET_MAX_OUTPUTS, n_in, n_out);
+    for (int i = 0; i < n_in; i++) {
+        if (!in[i] && duet_error_code() != DUET_OK) return duet_error_code();
+        CHECK(in[i], DUET_STATUS_ARGUMENT, "%s: input %d is NULL", who, i);
+    }
+    return DUET_OK;
+}
+
+static duet_status trace_cond(duet_tensor **out, int n_out, duet_tensor *pred,
+                              duet_callback then_body, duet_callback else_body,
+                              duet_tensor *const *in, int n_in, void *user) {
+    sub_graph then = {0}, other = {0};
+    duet_attr attrs[DUET_MAX_ATTRS] = {{.b = false}};
+    duet_status status = trace_sub_graph(&then, "then", then_body, user, n_out, in, n_in);
+    if (status == DUET_OK)
+        status = trace_sub_graph(&other, "else", else_body, user, n_out, in, n_in);
+    if (status == DUET_OK) {
+        unify_inputs(&then, &other, n_in);
+        int n_all = n_in + then.n_captured;
+        status = n_all < DUET_MAX_INPUTS
+                     ? to_body(&attrs[0], &then)
+                     : duet_fail(DUET_STATUS_UNSUPPORTED, "cond: too many inputs");
+        if (status == DUET_OK) status = to_body(&attrs[1], &other);
+        duet_tensor *operands[DUET_MAX_INPUTS] = {pred};
+        for (int i = 0; i < n_in; i++) operands[1 + i] = in[i];
+        for (int i = 0; i < then.n_captured && status == DUET_OK; i++)
+            operands[1 + n_in + i] = then.captured[i];
+        if (status == DUET_OK)
+            status = duet_dispatch(out, &duet_op_cond, attrs, operands, 1 + n_all);
+    }
+    duet_graph_free(then.graph);
+    duet_graph_free(other.graph);
+    duet_body_release(attrs[0].body);
+    duet_body_release(attrs[1].body);
+    return status;
+}
+
+duet_status duet_cond(duet_tensor **out, int n_out, duet_tensor *pred, duet_callback then_body,
+                      duet_callback else_body, duet_tensor *const *in, int n_in, void *user) {
+    TRY(check_operands("cond", &pred, 1, 1));
+    TRY(check_operands("cond", in, n_in, n_out));
+    CHECK(pred->spec.dtype == DUET_BOOL && pred->spec.shape.rank == 0, DUET_STATUS_SHAPE,
+          "cond: pred: expected bool[], got %s", DUET_SPEC_TEXT(&pred->spec));
+    for (int i = 0; i < n_out; i++) out[i] = NULL;
+    if (duet_thread.trace)
+        return trace_cond(out, n_out, pred, then_body, else_body, in, n_in, user);
+    return (duet_item(pred, 0) != 0 ? then_body : else_body)(out, in, user);
+}
+
+/* ---- while
+ * ------------------------------------------------------------------------------------------ */
+
+/* What the loop's sub-graphs captured becomes state that the body hands on unchanged. */
+static duet_status trace_while(duet_tensor **out, duet_callback condition, duet_callback body,
+                               duet_tensor *const *in, int n, void *user) {
+    sub_graph step = {0}, goes_on = {0};
+    duet_attr attrs[DUET_MAX_ATTRS] = {{.b = false}};
+    duet_tensor *state[DUET_MAX_OUTPUTS], *last[DUET_MAX_OUTPUTS];
+    duet_status status = trace_sub_graph(&step, "body", body, user, n, in, n);
+    if (status == DUET_OK) status = trace_sub_graph(&goes_on, "cond", condition, user, 1, in, n);
+    if (status == DUET_OK) unify_inputs(&step, &goes_on, n);
+    int n_state = n + step.n_captured;
+    if (status == DUET_OK && n_state > DUET_MAX_OUTPUTS)
+        status =
+            duet_fail(DUET_STATUS_UNSUPPORTED,
+                      "while: expected at most %d values in state and used from around, got %d",
+                      DUET_MAX_OUTPUTS, n_state);
+    for (int i = 0; i < n_state && status == DUET_OK; i++) {
+        state[i] = i < n ? in[i] : step.captured[i - n];
+        if (i >= n) duet_graph_add_result(step.graph, step.graph->inputs[i]);
+    }
+    if (status == DUET_OK) status = to_body(&attrs[0], &step);
+    if (status == DUET_OK) status = to_body(&attrs[1], &goes_on);
+    if (status == DUET_OK) status = duet_dispatch(last, &duet_op_while, attrs, state, n_state);
+    for (int i = 0; i < n && status == DUET_OK; i++) out[i] = last[i];
+    duet_graph_free(step.graph);
+    duet_graph_free(goes_on.graph);
+    duet_body_release(attrs[0].body);
+    duet_body_release(attrs[1].body);
+    return status;
+}
+
+/* One round, in a scope of its own; `state` is replaced. */
+static duet_status run_round(bool *goes_on, duet_tensor **state, duet_callback condition,
+                             duet_callback body, int n, void *user) {
+    duet_tensor *pred[DUET_MAX_OUTPUTS] = {NULL}, *next[DUET_MAX_OUTPUTS] = {NULL};
+    TRY(condition(pred, state, user));
+    TRY(check_operands("while", pred, 1, 1));
+    CHECK(pred[0]->spec.dtype == DUET_BOOL && pred[0]->spec.shape.rank == 0, DUET_STATUS_SHAPE,
+          "while: cond: expected bool[], got %s", DUET_SPEC_TEXT(&pred[0]->spec));
+    *goes_on = duet_item(pred[0], 0) != 0;
+    if (!*goes_on) return DUET_OK;
+    TRY(body(next, state, user));
+    TRY(check_operands("while", next, n, n));
+    for (int i = 0; i < n; i++) {
+        CHECK(duet_spec_equal(&next[i]->spec, &state[i]->spec), DUET_STATUS_SHAPE,
+              "while: state %d enters the body as %s and leaves it as %s", i,
+              DUET_SPEC_TEXT(&state[i]->spec), DUET_SPEC_TEXT(&next[i]->spec));
+        state[i] = next[i];
+    }
+    return DUET_OK;
+}
+
+static duet_status run_while(duet_tensor **out, duet_callback condition, duet_callback body,
+                             duet_tensor *const *in, int n, void *user) {
+    duet_tensor *state[DUET_MAX_OUTPUTS];
+    for (int i = 0; i < n; i++) state[i] = in[i];
+    for (bool goes_on = true; goes_on;) {
+        duet_scope_open();
+        duet_status status = run_round(&goes_on, state, condition, body, n, user);
+        duet_scope_close_many(state, n);
+        TRY(status);
+    }
+    for (int i = 0; i < n; i++) out[i] = state[i];
+    return DUET_OK;
+}
+
+duet_status duet_while(duet_tensor **out, duet_callback condition, duet_callback body,
+                       duet_tensor *const *in, int n, void *user) {
+    CHECK(n >= 1, DUET_STATUS_ARGUMENT, "while: expected at least one value of state, got %d", n);
+    TRY(check_operands("while", in, n, n));
+    for (int i = 0; i < n; i++) out[i] = NULL;
+    if (duet_thread.trace) return trace_while(out, condition, body, in, n, user);
+    return run_while(out, condition, body, in, n, user);
+}

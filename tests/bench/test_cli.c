@@ -1,0 +1,283 @@
+/* The command `duet` as a user meets it: DUET_COMMAND is its path. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <cjson/cJSON.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NPY "tests/bench/npy/"
+
+static char folder[64]; /* of this run's own */
+static char out[200000], err[10000];
+
+static void read_file(char *to, size_t room, const char *name) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t length = fread(to, 1, room - 1, file);
+    to[length] = '\0';
+    fclose(file);
+}
+
+/* Runs `duet ARGUMENTS` (a shell's line; %s is the folder), fills out[] and err[]. */
+static int duet(const char *environment, const char *arguments) {
+    char line[2048], whole[1024];
+    snprintf(whole, sizeof whole, arguments, folder, folder, folder, folder);
+    snprintf(line, sizeof line, "env -u OPENBLAS_CORETYPE %s \"$DUET_COMMAND\" %s >%s/out 2>%s/err",
+             environment, whole, folder, folder);
+    int status = system(line);
+    read_file(out, sizeof out, "out");
+    read_file(err, sizeof err, "err");
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void assert_contains(const char *text, const char *piece) {
+    if (!strstr(text, piece)) fail_msg("expected \"%s\" in \"%s\"", piece, text);
+}
+
+static void assert_fine(const char *arguments) {
+    if (duet("", arguments) != 0) fail_msg("duet %s: %s", arguments, err);
+    assert_string_equal(err, "");
+}
+
+/* Exit status 2, nothing on stdout, one line on stderr with `message` in it. */
+static void assert_refused(const char *arguments, const char *message) {
+    int status = duet("", arguments);
+    if (status != 2) fail_msg("duet %s: expected exit status 2, got %d", arguments, status);
+    assert_contains(err, message);
+    assert_memory_equal(err, "duet: ", 6);
+    assert_ptr_equal(strchr(err, '\n'), err + strlen(err) - 1);
+}
+
+static bool exists(const char *name) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+static int make_folder(void **state) {
+    (void)state;
+    if (!getenv("DUET_COMMAND")) return -1;
+    strcpy(folder, "/tmp/test_cli.XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    char line[128];
+    snprintf(line, sizeof line, "rm -r %s", folder);
+    return system(line);
+}
+
+static void tells_about_itself(void **state) {
+    (void)state;
+    assert_fine("--version");
+    assert_memory_equal(out, "duet ", 5);
+    assert_fine("");
+    assert_contains(out, "duet bench");
+    assert_fine("help bench op");
+    assert_contains(out, "--json FILE");
+    assert_contains(out, "attribute=value");
+    assert_fine("info");
+    assert_contains(out, "OpenBLAS");
+    assert_fine("ops");
+    assert_contains(out, "relu ");
+    assert_fine("ops matmul softmax");
+    assert_contains(out, "transpose_a: true or false");
+    assert_contains(out, "axis: an integer (-1)");
+}
+
+static void refuses_unknown_words_with_a_near_one(void **state) {
+    (void)state;
+    assert_refused("benhc", "no command \"benhc\"; did you mean \"bench\"?");
+    assert_refused("frobnicate", "`duet help` lists them");
+    assert_refused("help opps", "did you mean \"ops\"?");
+    assert_refused("ops reulu", "no op \"reulu\"; did you mean \"relu\"?");
+    assert_refused("info now", "info: expected no further words, got \"now\"");
+    assert_refused("bench smal_ops", "did you mean \"small_ops\"?");
+    assert_refused("bench --jsn x", "unknown option \"--jsn\"; did you mean \"--json\"?");
+    assert_refused("bench --nonsense", "unknown option \"--nonsense\"");
+    assert_refused("bench --json", "--json: expected a value after it");
+    assert_refused("bench --quick=yes", "--quick: expected no value, got \"yes\"");
+    assert_refused("bench --quick --full", "expected one of --quick, --full and --lesson");
+    assert_refused("bench --threads 0", "--threads: expected an integer from 1 to 256, got \"0\"");
+    assert_refused("bench --threads two", "got \"two\"");
+    assert_refused("bench --executor eager,fast", "got \"fast\"");
+    assert_refused("bench --executor eager,,hand", "expected names with commas between");
+    assert_refused("bench --json /nowhere/x.json", "/nowhere/x.json: expected to write there");
+    assert_refused("bench small_ops --quick --compare %s/missing.json", "missing.json: expected");
+}
+
+static void runs_ops_on_files(void **state) {
+    (void)state;
+    assert_fine("op sum axes=[0] keepdims=true --in " NPY "f4.npy --out %s/eager.npy");
+    assert_fine("op sum axes=[0] keepdims=true --in " NPY "f4.npy --out=%s/graph.npy "
+                "--executor graph");
+    char eager[300], graph[300];
+    read_file(eager, sizeof eager, "eager.npy");
+    read_file(graph, sizeof graph, "graph.npy");
+    assert_memory_equal(eager, graph, 128 + 12);
+    assert_contains(eager + 10, "'shape': (1, 3)");
+    assert_memory_equal(eager + 128, ((float[]){0.75f, 1.25f, 1.75f}), 12);
+    for (int i = 0; i < 2; i++) { /* what it writes is a variable, and its new value a result */
+        assert_fine(i ? "op assign_add --in " NPY "f4.npy --in " NPY "f4.npy --out %s/v.npy"
+                      : "op assign_add --in " NPY "f4.npy --in " NPY "f4.npy --out %s/v.npy "
+                        "--executor graph");
+        read_file(eager, sizeof eager, "v.npy");
+        assert_memory_equal(eager + 128, ((float[]){0, 0.5f, 1, 1.5f, 2, 2.5f}), 24);
+    }
+}
+
+static void refuses_bad_ops_and_writes_nothing(void **state) {
+    (void)state;
+    assert_refused("op", "expected the name of an op");
+    assert_refused("op rellu --in " NPY "f4.npy --out %s/y.npy", "did you mean \"relu\"?");
+    assert_refused("op relu --in " NPY "f4.npy", "relu: expected 1 --out, got 0");
+    assert_refused("op relu --out %s/y.npy", "relu: ");
+    assert_refused("op relu x=1 --in " NPY "f4.npy --out %s/y.npy", "no attribute \"x\"");
+    assert_refused("op relu x --in " NPY "f4.npy --out %s/y.npy", "expected attribute=value");
+    assert_refused("op sum axes=[9] --in " NPY "f4.npy --out %s/y.npy", "expected an axis");
+    assert_refused("op sum axes=one --in " NPY "f4.npy --out %s/y.npy", "integers like [0,1]");
+    assert_refused("op reshape --in " NPY "f4.npy --out %s/y.npy", "attribute shape: expected");
+    assert_refused("op matmul --in " NPY "f4.npy --in " NPY "f4.npy --out %s/y.npy",
+                   "matmul: inner dimensions differ: x is f32[2,3], w is f32[2,3]");
+    assert_refused("op add --in " NPY "f4.npy --in " NPY "f8.npy --out %s/y.npy", "dtypes differ");
+    assert_refused("op relu --in " NPY "f2.npy --out %s/y.npy", "got <f2");
+    assert_refused("op relu --in %s/missing.npy --out %s/y.npy", "got: No such file");
+    assert_refused("op relu --in \"$(printf 'a\\nb')\" --out %s/y.npy", "a?b: expected");
+    assert_refused("op relu --in " NPY "f4.npy --out %s/y.npy --executor jti", "eager or graph");
+    assert_false(exists("y.npy"));
+    assert_refused("op relu --in " NPY "f4.npy --out %s/no/y.npy", "expected to write there");
+    assert_fine("op neg --in " NPY "f4.npy --out %s/old.npy");
+    assert_refused("op exp --in " NPY "i4.npy --out %s/old.npy", "exp: x: expected");
+    char old[300];
+    read_file(old, sizeof old, "old.npy");
+    assert_memory_equal(old + 128, ((float[]){-0.0f, -0.25f}), 8);
+}
+
+static double number(const cJSON *object, const char *name) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    if (!cJSON_IsNumber(item)) fail_msg("expected the number %s", name);
+    return item->valuedouble;
+}
+
+static const char *text(const cJSON *object, const char *name) {
+    const char *value = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+    if (!value) fail_msg("expected the text %s", name);
+    return value;
+}
+
+/* The schema that others read. */
+static void check_row(const cJSON *row) {
+    const cJSON *samples = cJSON_GetObjectItemCaseSensitive(row, "samples");
+    assert_true(cJSON_IsArray(samples) && cJSON_GetArraySize(samples) >= 3);
+    assert_string_equal(text(row, "unit"), "us");
+    assert_true(number(row, "best") > 0 && number(row, "median") >= number(row, "best"));
+    assert_true(number(row, "mad") >= 0 && number(row, "number") >= 1);
+    assert_true(number(row, "first_call") > 0 && number(row, "threads") == 1);
+    bool hand = strcmp(text(row, "executor"), "hand") == 0;
+    bool graph = strcmp(text(row, "executor"), "graph") == 0;
+    assert_true(number(row, "trace_count") == graph);
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(row, "checksum_equal")));
+    assert_true(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(row, "valid")));
+    if (!hand) assert_true(number(row, "dispatches") == (graph ? 1 : 150));
+}
+
+static void writes_its_figures_as_json(void **state) {
+    (void)state;
+    static char json[200000];
+    assert_fine("bench small_ops --quick --threads 1 --json %s/figures.json");
+    assert_contains(out, "ns an op");
+    read_file(json, sizeof json, "figures.json");
+    cJSON *root = cJSON_Parse(json);
+    assert_non_null(root);
+    assert_string_equal(text(root, "schema"), "duet.bench/1");
+    const cJSON *host = cJSON_GetObjectItemCaseSensitive(root, "host");
+    assert_true(number(host, "threads") == 1);
+    text(host, "cpu");
+    const cJSON *rows = cJSON_GetObjectItemCaseSensitive(root, "rows"), *row;
+    assert_int_equal(cJSON_GetArraySize(rows), 3);
+    cJSON_ArrayForEach(row, rows) check_row(row);
+    const cJSON *figures = cJSON_GetObjectItemCaseSensitive(root, "derived");
+    assert_true(number(figures, "small_ops.graph.speedup") > 0);
+    assert_true(number(figures, "small_ops.eager.ns_per_op") > 0);
+    cJSON_Delete(root);
+}
+
+static void write_baseline(double us, const char *schema) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/baseline.json", folder);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fprintf(file,
+            "{\"schema\":\"%s\",\"host\":{},\"rows\":[{\"lesson\":\"small_ops\","
+            "\"executor\":\"hand\",\"threads\":1,\"best\":%g,\"median\":%g,\"mad\":0.001}]}\n",
+            schema, us, us);
+    fclose(file);
+}
+
+static void compares_with_older_figures(void **state) {
+    (void)state;
+    static const char arguments[] =
+        "bench small_ops --executor hand --quick --threads 1 --compare %s/baseline.json";
+    write_baseline(1e6, "duet.bench/1");
+    assert_fine(arguments);
+    write_baseline(1e-6, "duet.bench/1");
+    assert_int_equal(duet("", arguments), 1);
+    assert_contains(out, "small_ops hand has become slower");
+    write_baseline(1, "duet.bench/9");
+    assert_refused(arguments, "expected schema duet.bench/1, got duet.bench/9");
+    write_baseline(1, "\"");
+    assert_refused(arguments, "expected JSON");
+}
+
+/* All lessons, as the text has them: calls and repeats, and nothing that differs between executors.
+ */
+static void runs_all_lessons(void **state) {
+    (void)state;
+    assert_fine("bench --quick");
+    assert_contains(out, "Test 1");
+    assert_contains(out, "The graph does not help here");
+    assert_contains(out, "of the measured peak");
+    assert_contains(out, "it has paid for itself after");
+    assert_contains(out, "a new literal");
+    assert_null(strstr(out, "  ! "));
+}
+
+/* OpenBLAS takes new processors for old ones; the command starts again with what fits. */
+static void says_which_kernels_blas_runs(void **state) {
+    (void)state;
+    assert_int_equal(duet("", "info"), 0);
+    assert_null(strstr(out, "notice"));
+    assert_int_equal(duet("OPENBLAS_CORETYPE=Prescott", "bench big_matmul --quick"), 0);
+#ifdef __x86_64__
+    assert_contains(out, "Prescott kernels");
+    if (__builtin_cpu_supports("avx2")) assert_contains(out, "slower than they could be");
+#endif
+    assert_null(strstr(out, "differ"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_about_itself),
+        cmocka_unit_test(refuses_unknown_words_with_a_near_one),
+        cmocka_unit_test(runs_ops_on_files),
+        cmocka_unit_test(refuses_bad_ops_and_writes_nothing),
+        cmocka_unit_test(writes_its_figures_as_json),
+        cmocka_unit_test(compares_with_older_figures),
+        cmocka_unit_test(runs_all_lessons),
+        cmocka_unit_test(says_which_kernels_blas_runs),
+    };
+    return cmocka_run_group_tests_name("cli", tests, make_folder, remove_folder);
+}

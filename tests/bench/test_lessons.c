@@ -1,0 +1,129 @@
+/* The lessons teach only when their executors do the same. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "lesson.h"
+
+#include <string.h>
+
+/* Five calls each on copies that began alike: results and variables, bit for bit between eager and
+ * graph, though the variables are no results of the function. */
+static void executors_agree(void **state) {
+    (void)state;
+    for (const lesson *const *l = lessons; *l; l++) {
+        if ((*l)->run) continue;
+        for (const executor *x = executors; x->name; x++) {
+            if (x->by_hand && !(*l)->hand) continue;
+            bool equal = false;
+            const char *where = "";
+            if (lesson_compare(*l, x, &equal, &where) != DUET_OK)
+                fail_msg("%s %s: %s", (*l)->name, x->name, duet_error_message());
+            if (!equal) fail_msg("%s", where);
+        }
+    }
+}
+
+static void a_second_graph_call_allocates_nothing(void **state) {
+    (void)state;
+    const executor *graph = executor_find("graph");
+    for (const lesson *const *l = lessons; *l; l++) {
+        if ((*l)->run) continue;
+        exercise *e = exercise_new(*l);
+        assert_non_null(e);
+        for (int i = 0; i < 3; i++) assert_int_equal(graph->call(e), DUET_OK);
+        uint64_t before = duet_memory_get_stats().system_allocs;
+        for (int i = 0; i < 10; i++) assert_int_equal(graph->call(e), DUET_OK);
+        assert_true(duet_memory_get_stats().system_allocs == before);
+        assert_int_equal(graph->traces(e), 1);
+        exercise_free(e);
+    }
+}
+
+/* ---- a learning rate that is a variable is not frozen into the graph ------------------------- */
+
+typedef struct model {
+    duet_tensor *w, *rate;
+} model;
+
+static duet_status step(duet_tensor **out, duet_tensor *const *in, void *user) {
+    model *m = user;
+    duet_tape *tape = duet_tape_new(false);
+    out[0] = duet_mse(duet_matmul(in[0], m->w), in[1]);
+    duet_tensor *gradient;
+    duet_status status = duet_gradient(&gradient, tape, out[0], &m->w, 1);
+    duet_tape_free(tape);
+    TRY(status);
+    return duet_sgd(m->w, gradient, m->rate);
+}
+
+static void the_learning_rate_can_change(void **state) {
+    (void)state;
+    duet_scope_open();
+    float data[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}, before[3], after[3];
+    duet_tensor *x = duet_from_data(DUET_SHAPE(4, 3), DUET_F32, data);
+    duet_tensor *t = duet_full(DUET_SHAPE(4, 1), DUET_F32, 1);
+    model m = {duet_variable_new("w", duet_zeros(DUET_SHAPE(3, 1), DUET_F32)),
+               duet_variable_new("rate", duet_f32(0.01f))};
+    duet_function *f = duet_function_new("step", step, 2, 1, &m);
+    duet_tensor *loss, *in[] = {x, t};
+    memcpy(before, duet_data(m.w), sizeof before);
+    assert_int_equal(duet_call(f, &loss, in), DUET_OK);
+    memcpy(after, duet_data(m.w), sizeof after);
+    assert_memory_not_equal(before, after, sizeof after);
+    assert_int_equal(duet_assign(m.rate, duet_f32(0)), DUET_OK);
+    assert_int_equal(duet_call(f, &loss, in), DUET_OK);
+    assert_memory_equal(after, duet_data(m.w), sizeof after);
+    assert_int_equal(duet_trace_count(f), 1);
+    duet_function_free(f);
+    duet_release(m.w);
+    duet_release(m.rate);
+    duet_scope_close(NULL);
+}
+
+/* Where executors differ, that is what is said, and with which element. */
+static duet_status wrong_body(duet_tensor **out, duet_tensor *const *in, void *unused) {
+    (void)unused;
+    out[0] = duet_add(in[0], duet_f32(1));
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status wrong_setup(exercise *e) {
+    e->in[0] = held_zeros(DUET_SHAPE(3));
+    e->out[0] = held_zeros(DUET_SHAPE(3));
+    return e->in[0] && e->out[0] ? DUET_OK : duet_error_code();
+}
+
+static void wrong_hand(exercise *e) {
+    float *y = e->out[0]->data;
+    y[0] = 1, y[1] = 1, y[2] = 0; /* a checker that accepts zeros would not notice */
+}
+
+static void a_wrong_result_is_named(void **state) {
+    (void)state;
+    const lesson wrong = {.name = "wrong",
+                          .n_in = 1,
+                          .n_out = 1,
+                          .tolerance = 1e-5,
+                          .setup = wrong_setup,
+                          .body = wrong_body,
+                          .hand = wrong_hand};
+    bool equal;
+    const char *where;
+    assert_int_equal(lesson_compare(&wrong, executor_find("graph"), &equal, &where), DUET_OK);
+    assert_true(equal);
+    assert_int_equal(lesson_compare(&wrong, executor_find("hand"), &equal, &where), DUET_OK);
+    assert_false(equal);
+    assert_string_equal(where, "wrong hand: call 1, result 0, element 2: eager has 1, hand 0");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(executors_agree),
+        cmocka_unit_test(a_second_graph_call_allocates_nothing),
+        cmocka_unit_test(the_learning_rate_can_change),
+        cmocka_unit_test(a_wrong_result_is_named),
+    };
+    return cmocka_run_group_tests_name("lessons", tests, NULL, NULL);
+}
