@@ -102,7 +102,7 @@ $(DIR)/libbench.a: $(BENCH_OBJS)
 
 $(DIR)/libduet.so: $(LIB_OBJS)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(FLAGS) -shared -Wl,-soname,libduet.so -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(FLAGS) -shared -Wl,-soname,libduet.so -Wl,-z,nodelete -o $@ $^ $(LIBS)
 
 $(DIR)/duet: $(OBJ)/bench/main.o $(DIR)/libbench.a $(DIR)/libduet.a
 	$(call say,LINK,$@)

@@ -3,15 +3,12 @@
 #include <string.h>
 
 static const struct {
-    size_t size;
     const char *name, *npy;
 } dtypes[] = {
-#define X(name, ctype, text, npy) {sizeof(ctype), text, npy},
+#define X(name, ctype, text, npy) {text, npy},
     DUET_DTYPES(X)
 #undef X
 };
-
-size_t duet_dtype_size(duet_dtype dtype) { return dtypes[dtype].size; }
 
 const char *duet_dtype_name(duet_dtype dtype) {
     return (unsigned)dtype < DUET_DTYPE_COUNT ? dtypes[dtype].name : "?";

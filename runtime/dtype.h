@@ -20,10 +20,19 @@ typedef enum duet_dtype {
         DUET_DTYPE_COUNT
 } duet_dtype;
 
-size_t duet_dtype_size(duet_dtype dtype);      /* bytes an element */
 const char *duet_dtype_name(duet_dtype dtype); /* "f32" ...; "?" for no dtype */
 const char *duet_dtype_npy(duet_dtype dtype);  /* "f4" ... */
 bool duet_dtype_parse(duet_dtype *out, const char *name);
+
+/* Bytes an element. */
+static inline size_t duet_dtype_size(duet_dtype dtype) {
+    static const uint8_t sizes[] = {
+#define X(name, ctype, text, npy) sizeof(ctype),
+        DUET_DTYPES(X)
+#undef X
+    };
+    return sizes[dtype];
+}
 
 static inline bool duet_dtype_is_float(duet_dtype dtype) {
     return dtype == DUET_F32 || dtype == DUET_F64;

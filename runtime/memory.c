@@ -36,9 +36,10 @@ typedef struct block {
 /* Written by its own thread only; the counters are read by duet_memory_get_stats() from any. */
 typedef struct cache {
     block *free[CLASSES];
-    _Atomic uint64_t system_allocs, allocs;
-    _Atomic int64_t live_bytes, cached_bytes;
-    struct cache *next; /* list of all living threads' caches */
+    _Atomic uint64_t system_allocs;
+    _Atomic int64_t live_bytes; /* handed out; the one counter that every call changes */
+    _Atomic int64_t held_bytes; /* had from the system; what is not handed out is cached */
+    struct cache *next;         /* list of all living threads' caches */
     bool listed;
 } cache;
 
@@ -71,9 +72,8 @@ static int size_class(size_t bytes, size_t *rounded) {
 
 static void add_stats(duet_memory_stats *sum, cache *c) {
     sum->system_allocs += READ(c->system_allocs);
-    sum->allocs += READ(c->allocs);
     sum->live_bytes += READ(c->live_bytes);
-    sum->cached_bytes += READ(c->cached_bytes);
+    sum->cached_bytes += READ(c->held_bytes) - READ(c->live_bytes);
 }
 
 static void trim(cache *c) {
@@ -85,7 +85,7 @@ static void trim(cache *c) {
         }
         c->free[i] = NULL;
     }
-    atomic_store_explicit(&c->cached_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&c->held_bytes, READ(c->live_bytes), memory_order_relaxed);
 }
 
 static void end_thread(void *cache_pointer) {
@@ -102,7 +102,12 @@ static void end_thread(void *cache_pointer) {
     *c = (cache){0};
 }
 
+/* A child of fork() has only the thread that called it, so nobody may hold the list meanwhile. */
+static void lock_list(void) { pthread_mutex_lock(&list_lock); }
+static void unlock_list(void) { pthread_mutex_unlock(&list_lock); }
+
 static void make_key(void) {
+    pthread_atfork(lock_list, unlock_list, unlock_list);
     pthread_key_create(&at_thread_end, end_thread);
 #ifdef POISONS /* the leak checker cannot follow the lists through poisoned blocks */
     atexit(duet_memory_trim);
@@ -128,7 +133,7 @@ static __attribute__((noinline)) void *alloc_from_system(size_t bytes, size_t ro
         return NULL;
     }
     BUMP(local.system_allocs, 1);
-    BUMP(local.allocs, 1);
+    BUMP(local.held_bytes, (int64_t)rounded);
     BUMP(local.live_bytes, (int64_t)rounded);
     return fresh;
 }
@@ -141,9 +146,7 @@ void *duet_memory_alloc(size_t bytes) {
     if (__builtin_expect(!found, 0)) return alloc_from_system(bytes, rounded);
     ASAN_UNPOISON_MEMORY_REGION(found, rounded);
     local.free[class] = found->next;
-    BUMP(local.allocs, 1);
     BUMP(local.live_bytes, (int64_t)rounded);
-    BUMP(local.cached_bytes, -(int64_t)rounded);
     return found;
 }
 
@@ -151,17 +154,18 @@ void duet_memory_free(void *freed, size_t bytes) {
     if (!freed) return;
     size_t rounded;
     int class = size_class(bytes, &rounded);
-    if (!local.listed) list_cache();
-    if (class >= CLASSES) rounded = (bytes + STEP - 1) / STEP * STEP;
+    if (__builtin_expect(!local.listed, 0)) list_cache();
+    if (__builtin_expect(class >= CLASSES, 0)) rounded = (bytes + STEP - 1) / STEP * STEP;
     BUMP(local.live_bytes, -(int64_t)rounded);
-    if (class >= CLASSES || READ(local.cached_bytes) + (int64_t)rounded > CACHE_LIMIT) {
+    if (__builtin_expect(
+            class >= CLASSES || READ(local.held_bytes) - READ(local.live_bytes) > CACHE_LIMIT, 0)) {
+        BUMP(local.held_bytes, -(int64_t)rounded);
         free(freed);
         return;
     }
     block *b = freed;
     b->next = local.free[class];
     local.free[class] = b;
-    BUMP(local.cached_bytes, (int64_t)rounded);
     ASAN_POISON_MEMORY_REGION(freed, rounded);
 }
 

@@ -17,7 +17,6 @@ void duet_memory_free(void *block, size_t bytes);
 
 typedef struct duet_memory_stats {
     uint64_t system_allocs; /* times the system was asked: what a steady state leaves unchanged */
-    uint64_t allocs;        /* blocks handed out */
     int64_t live_bytes;     /* in blocks that are handed out now */
     int64_t cached_bytes;   /* in blocks that wait for their next use */
 } duet_memory_stats;

@@ -3,11 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t block_bytes(const duet_tensor *t) {
-    bool owns = !t->storage && !(t->flags & DUET_TENSOR_SYMBOLIC);
-    return DUET_TENSOR_HEADER + (owns ? duet_spec_bytes(&t->spec) : 0);
-}
-
 static duet_tensor *new_header(const duet_spec *spec, size_t data_bytes, uint32_t flags) {
     duet_tensor *t = duet_memory_alloc(DUET_TENSOR_HEADER + data_bytes);
     if (__builtin_expect(!t, 0)) return NULL;
@@ -19,6 +14,7 @@ static duet_tensor *new_header(const duet_spec *spec, size_t data_bytes, uint32_
     t->flags = flags;
     t->value = -1;
     t->trace = 0;
+    t->block_bytes = DUET_TENSOR_HEADER + data_bytes;
     t->name = NULL;
     return t;
 }
@@ -88,8 +84,7 @@ duet_tensor *duet_keep(duet_tensor *tensor) {
 }
 
 void duet_tensor_free(duet_tensor *tensor) {
-    size_t bytes = block_bytes(tensor);
     duet_release(tensor->storage); /* one level deep: a storage has no storage of its own */
-    free(tensor->name);
-    duet_memory_free(tensor, bytes);
+    if (__builtin_expect(tensor->name != NULL, 0)) free(tensor->name);
+    duet_memory_free(tensor, tensor->block_bytes);
 }

@@ -28,9 +28,10 @@ struct duet_tensor {
     _Atomic uint64_t tapes; /* bit i: tape i of this thread follows this tensor */
     _Atomic uint32_t refs;
     uint32_t flags;
-    int32_t value; /* symbolic: value id in the trace ... */
-    uint64_t trace; /* ... with this serial number */
-    char *name;    /* variables: owned, for messages; else NULL */
+    int32_t value;      /* symbolic: value id in the trace ... */
+    uint64_t trace;     /* ... with this serial number */
+    size_t block_bytes; /* of the block of memory that this header begins */
+    char *name;         /* variables: owned, for messages; else NULL */
 };
 
 enum {

@@ -30,8 +30,8 @@ duet_status duet_elementwise_infer(duet_spec *out, const duet_op_call *call) {
             return infer_slowly(out, call);
         widest = x;
     }
-    out->shape = widest->shape;
-    out->dtype = e->out_is_bool ? DUET_BOOL : widest->dtype;
+    *out = *widest; /* as one: a copy in parts is slow to read back as a whole */
+    if (e->out_is_bool) out->dtype = DUET_BOOL;
     return DUET_OK;
 }
 
@@ -125,6 +125,8 @@ static duet_status apply_general(const duet_elementwise *e, const duet_elementwi
     return DUET_OK;
 }
 
+enum { SMALL = 2048 }; /* elements that no expression makes worth splitting */
+
 duet_status duet_elementwise_apply(const duet_elementwise *e, duet_dtype dtype,
                                    const duet_view *out, const duet_view *in) {
     const duet_elementwise_code *code = &e->code[dtype];
@@ -132,11 +134,15 @@ duet_status duet_elementwise_apply(const duet_elementwise *e, duet_dtype dtype,
     int64_t count = duet_shape_count(&out->spec->shape);
     if (count == 0) return DUET_OK;
     int scalars = 0;
-    bool plain = (double)count * e->cost < 2 * DUET_ELEMENTWISE_GRAIN;
+    bool plain = count < SMALL || (double)count * e->cost < 2 * DUET_ELEMENTWISE_GRAIN;
     for (int i = 0; i < e->arity; i++) {
         /* As many elements as the result has, after broadcasting, are the same ones in order. */
-        int64_t own = duet_shape_count(&in[i].spec->shape);
         at[i] = in[i].data;
+        if (in[i].spec->shape.rank == 0 && count > 1) {
+            scalars |= 1 << i;
+            continue;
+        }
+        int64_t own = duet_shape_count(&in[i].spec->shape);
         if (own == count) continue;
         if (own == 1)
             scalars |= 1 << i;
