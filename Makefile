@@ -51,7 +51,7 @@ OP_NAMES := $(basename $(notdir $(sort $(wildcard ops/*.c))))
 OP_LIST  := $(DIR)/generated/op_list.inc
 
 .DEFAULT_GOAL := all
-.PHONY: all test bench lint format install clean help setup FORCE
+.PHONY: all test fuzz bench lint format install clean help setup FORCE
 .SECONDARY:
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
@@ -126,6 +126,10 @@ $(DIR)/tests/%: $(OBJ)/tests/%.o $(TEST_UTIL) $$(LINK_$$(call layer_of,$$*))
 
 test: all $(TESTS)  ## build and run every test
 	$(Q)DUET_COMMAND=$(DIR)/duet sh tests/run.sh $(TESTS)
+
+FUZZ ?= 10000
+fuzz: $(DIR)/tests/executors/fuzz_programs  ## FUZZ=10000 random programs: eager and graph agree bit for bit
+	$(Q)$< $(FUZZ)
 
 bench: all  ## run the lessons: eager and graph side by side, and the limit by hand
 	$(Q)$(DIR)/duet bench

@@ -208,8 +208,7 @@ static duet_entry *add(duet_function *f, duet_tensor *const *in, const duet_arg_
     duet_frozen frozen = {0};
     size_t bytes = (size_t)f->n_in * sizeof *keys;
     duet_graph *traced = trace_for(f, in, keys);
-    duet_plan *plan =
-        traced && duet_frozen_of(&frozen, traced) == DUET_OK ? plan_of(traced) : NULL;
+    duet_plan *plan = traced && duet_frozen_of(&frozen, traced) == DUET_OK ? plan_of(traced) : NULL;
     duet_entry *entry = plan ? malloc(sizeof *entry + bytes) : NULL;
     if (!entry) {
         if (plan) duet_fail(DUET_STATUS_MEMORY, "function %s: no memory", f->name);

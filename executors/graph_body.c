@@ -94,6 +94,48 @@ static compiled *find_or_compile(graph_body *body, const duet_view *in) {
     return c;
 }
 
+/* A plan's steps may write a result before they have read all inputs, so where the caller lets its
+ * first result take over an input's bytes (DUET_OP_INPLACE), the result is made elsewhere first. */
+static duet_status run_plan(duet_plan *plan, void **in_data, void **out_data,
+                            const duet_view *out) {
+    bool overlap = false;
+    for (int32_t i = 0; i < plan->graph->n_inputs; i++) overlap |= in_data[i] == out_data[0];
+    if (!overlap) return duet_plan_run(plan, in_data, out_data);
+    size_t bytes = duet_spec_bytes(out[0].spec);
+    void *apart = duet_memory_alloc(bytes);
+    if (!apart) return DUET_STATUS_MEMORY;
+    out_data[0] = apart;
+    duet_status status = duet_plan_run(plan, in_data, out_data);
+    if (status == DUET_OK) memcpy(out[0].data, apart, bytes);
+    duet_memory_free(apart, bytes);
+    return status;
+}
+
+static bool overlap(const duet_body *body, void *const *in, void *const *out) {
+    for (int i = 0; i < body->n_in; i++)
+        for (int j = 0; j < body->n_out; j++)
+            if (in[i] == out[j]) return true;
+    return false;
+}
+
+/* A plan's results may not lie over its inputs, as a fused op's may: then they are copied there. */
+static duet_status run_plan(const duet_body *body, duet_plan *plan, void *const *in,
+                            const duet_view *out, void *const *out_data) {
+    void *apart[DUET_MAX_OUTPUTS] = {NULL};
+    if (!overlap(body, in, out_data)) return duet_plan_run(plan, in, out_data);
+    duet_status status = DUET_OK;
+    for (int i = 0; i < body->n_out; i++)
+        if (!(apart[i] = duet_memory_alloc(duet_spec_bytes(out[i].spec))))
+            status = DUET_STATUS_MEMORY;
+    if (status == DUET_OK) status = duet_plan_run(plan, in, apart);
+    for (int i = 0; i < body->n_out; i++) {
+        size_t bytes = duet_spec_bytes(out[i].spec);
+        if (status == DUET_OK) memcpy(out_data[i], apart[i], bytes);
+        duet_memory_free(apart[i], bytes);
+    }
+    return status;
+}
+
 static duet_status run(const duet_body *base, const duet_view *in, const duet_view *out) {
     graph_body *body = (graph_body *)base; /* compiling is no change of its value */
     compiled *c = find_or_compile(body, in);
@@ -102,7 +144,7 @@ static duet_status run(const duet_body *base, const duet_view *in, const duet_vi
     for (int i = 0; i < base->n_in; i++) in_data[i] = in[i].data;
     for (int i = 0; i < base->n_out; i++) out_data[i] = out[i].data;
     return c->tiles ? duet_tile_run(c->tiles, (const void *const *)in_data, out_data)
-                    : duet_plan_run(c->plan, in_data, out_data);
+                    : run_plan(base, c->plan, in_data, out, out_data);
 }
 
 /* ---- gradient -----------------------------------------------------------------------------------

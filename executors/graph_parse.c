@@ -177,25 +177,41 @@ static duet_status body_value(parser *p, duet_attr *out) {
     return fault(p, "expected a graph defined above, got @%s", text);
 }
 
-/* Everything up to the , or } that ends the value, brackets and quotes respected. */
+/* A text in quotes, as print_quoted writes it; the caller frees it. */
+static duet_status quoted(parser *p, char **text) {
+    TRY(expect(p, "\""));
+    char *to = *text = malloc(strcspn(p->at, "\n") + 1);
+    CHECK(to, DUET_STATUS_MEMORY, "%s: no memory", p->file);
+    for (; *p->at && *p->at != '"' && *p->at != '\n'; p->at++) {
+        bool escaped = p->at[0] == '\\' && p->at[1] && p->at[1] != '\n';
+        p->at += escaped;
+        *to++ = escaped && *p->at == 'n' ? '\n' : *p->at;
+    }
+    *to = '\0';
+    return expect(p, "\"");
+}
+
+/* Everything up to the , or } that ends the value, brackets respected. */
+static duet_status bare(parser *p, char **text) {
+    const char *end = p->at;
+    for (int depth = 0; *end && *end != '\n'; end++) {
+        if (depth == 0 && strchr(",}", *end)) break;
+        depth += (*end == '[') - (*end == ']');
+    }
+    *text = strndup(p->at, (size_t)(end - p->at));
+    CHECK(*text, DUET_STATUS_MEMORY, "%s: no memory", p->file);
+    p->at = end;
+    return DUET_OK;
+}
+
 static duet_status plain_value(parser *p, duet_attr *attrs, const duet_op *op, const char *key,
                                char **held) {
     skip(p);
     const char *begin = p->at;
-    bool quoted = *begin == '"';
-    int depth = 0;
-    if (quoted) begin++;
-    const char *end = begin;
-    for (; *end && *end != '\n'; end++) {
-        if (quoted ? *end == '"' : depth == 0 && strchr(",}", *end)) break;
-        depth += (*end == '[') - (*end == ']');
-    }
-    *held = strndup(begin, (size_t)(end - begin));
-    CHECK(*held, DUET_STATUS_MEMORY, "%s: no memory", p->file);
-    if (duet_attr_parse(attrs, op, key, (int)strlen(key), *held) != DUET_OK)
-        return fault(p, "%s", duet_error_message());
-    p->at = end + quoted;
-    return DUET_OK;
+    TRY(*begin == '"' ? quoted(p, held) : bare(p, held));
+    if (duet_attr_parse(attrs, op, key, (int)strlen(key), *held) == DUET_OK) return DUET_OK;
+    p->at = begin;
+    return fault(p, "%s", duet_error_message());
 }
 
 static duet_status attribute(parser *p, duet_attr *attrs, const duet_op *op,
@@ -286,21 +302,17 @@ static duet_status add_line(parser *p, const line *l) {
     return DUET_OK;
 }
 
-static duet_status variable(parser *p, const line *l) {
-    TRY(expect(p, "\""));
-    size_t length = strcspn(p->at, "\"\n");
-    char *text = strndup(p->at, length);
+static duet_status variable(parser *p, line *l) {
+    char **text = &l->held[0]; /* freed with the line */
+    TRY(quoted(p, text));
     duet_scope_open();
     duet_tensor *zeros = duet_zeros(l->specs[0].shape, (duet_dtype)l->specs[0].dtype);
-    duet_tensor *fresh = text && zeros ? duet_variable_new(*text ? text : NULL, zeros) : NULL;
+    duet_tensor *fresh = zeros ? duet_variable_new(**text ? *text : NULL, zeros) : NULL;
     duet_scope_close(NULL);
-    free(text);
     if (!fresh) return duet_error_code();
     int32_t id = duet_graph_add_variable(p->graph, fresh);
     duet_release(fresh); /* the graph holds it */
     TRY(duet_graph_ok(p->graph));
-    p->at += length;
-    TRY(expect(p, "\""));
     return define(p, l->numbers[0], id);
 }
 

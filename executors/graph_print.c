@@ -37,6 +37,16 @@ static void print_tensor(FILE *file, const duet_tensor *t) {
     fputc(']', file);
 }
 
+/* In quotes; a quote, a backslash and a new line in it behind a backslash. */
+static void print_quoted(FILE *file, const char *text) {
+    fputc('"', file);
+    for (; text && *text; text++) {
+        if (strchr("\"\\\n", *text)) fputc('\\', file);
+        fputc(*text == '\n' ? 'n' : *text, file);
+    }
+    fputc('"', file);
+}
+
 /* Where the text of one printing gives names to sub-graphs. */
 typedef struct names {
     char root[128];
@@ -64,6 +74,8 @@ static void print_attrs(FILE *file, const duet_graph_node *node, const names *kn
             print_tensor(file, value->tensor);
         } else if (spec->kind == DUET_ATTR_BODY) {
             fprintf(file, "@%s.%d", known->root, name_of(known, value->body));
+        } else if (spec->kind == DUET_ATTR_TEXT) {
+            print_quoted(file, value->text);
         } else {
             char text[512];
             duet_attr_text(text, sizeof text, spec->kind, value);
@@ -94,9 +106,8 @@ static void print_node(FILE *file, const duet_graph *graph, const duet_graph_nod
     fputc('\n', file);
 }
 
-static void print_one(FILE *file, const duet_graph *graph, const char *name, int number,
-                      const names *known) {
-    fprintf(file, "graph @%s", name);
+static void print_one(FILE *file, const duet_graph *graph, int number, const names *known) {
+    fprintf(file, "graph @%s", known->root);
     if (number) fprintf(file, ".%d", number);
     fputc('(', file);
     for (int32_t i = 0; i < graph->n_inputs; i++)
@@ -105,8 +116,10 @@ static void print_one(FILE *file, const duet_graph *graph, const char *name, int
     fputs(") {\n", file);
     for (int32_t i = 0; i < graph->n_variables; i++) {
         const duet_tensor *v = graph->variables[i];
-        fprintf(file, "  %%%d: %s = variable \"%s\"\n", graph->variable_values[i],
-                DUET_SPEC_TEXT(&v->spec), v->name ? v->name : "");
+        fprintf(file, "  %%%d: %s = variable ", graph->variable_values[i],
+                DUET_SPEC_TEXT(&v->spec));
+        print_quoted(file, v->name);
+        fputc('\n', file);
     }
     for (int32_t i = 0; i < graph->n_nodes; i++)
         if (graph->nodes[i].op) print_node(file, graph, &graph->nodes[i], known);
@@ -130,27 +143,21 @@ static void print_bodies(FILE *file, const duet_graph *graph, names *known) {
             if (!larger) return;
             known->bodies = larger;
             known->bodies[known->count++] = body;
-            print_one(file, duet_graph_of_body(body), known->root, known->count, known);
+            print_one(file, duet_graph_of_body(body), known->count, known);
         }
     }
 }
 
-/* A function may have any name, the text form only names of letters, digits and "_.-". */
-static void plain_name(char *to, size_t room, const char *from) {
-    size_t length = 0;
-    for (; from[length] && length + 1 < room; length++)
-        to[length] = isalnum((unsigned char)from[length]) || strchr("_.-", from[length])
-                         ? from[length]
-                         : '_';
-    if (!length) to[length++] = '_';
-    to[length] = '\0';
-}
-
 void duet_graph_print(FILE *file, const duet_graph *graph) {
-    names known = {0};
-    plain_name(known.root, sizeof known.root, graph->name);
+    names known = {.root = "graph"};
+    for (size_t i = 0; i + 1 < sizeof known.root && graph->name[i]; i++) {
+        char c = graph->name[i];
+        bool plain = isalnum((unsigned char)c) || strchr("_.-", c);
+        known.root[i] = plain ? c : '_'; /* what the parser takes for a name */
+        known.root[i + 1] = '\0';
+    }
     print_bodies(file, graph, &known);
-    print_one(file, graph, known.root, 0, &known);
+    print_one(file, graph, 0, &known);
     free(known.bodies);
 }
 

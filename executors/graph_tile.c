@@ -102,7 +102,7 @@ static void add_nodes(builder *b, const duet_graph *graph, const duet_graph_node
     for (int32_t i = 0; i < graph->n_nodes; i++) {
         const duet_graph_node *node = &graph->nodes[i];
         if (node->op == &duet_op_constant || node == reduction) continue;
-        duet_dtype type;
+        duet_dtype type = DUET_BOOL;
         duet_tile_node *to = &b->nodes[s->n_nodes];
         to->expression = expression_of(&type, graph, node);
         if (type != DUET_BOOL) s->dtype = type;

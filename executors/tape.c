@@ -21,8 +21,7 @@ typedef struct entry {
 
 struct duet_tape {
     bool persistent, used;
-    int slot; /* its bit in tensors' `tapes`; -1 once it has stopped recording and was freed of it
-               */
+    int slot; /* its bit in tensors' `tapes` */
     entry **entries;
     int64_t count, room;
     duet_tensor **watched; /* held */
@@ -44,15 +43,31 @@ static bool is_followed(const duet_tape *tape, const duet_tensor *t) {
 
 /* ---- a tape's life ---------------------------------------------------------------------- */
 
+/* Slots are the process's, not a thread's: threads may watch one tensor, which has a bit for each.
+ */
+static _Atomic uint64_t taken_slots;
+
+/* A free slot, or -1. */
+static int take_slot(void) {
+    uint64_t taken = atomic_load(&taken_slots), bit;
+    do {
+        if (~taken == 0) return -1;
+        bit = ~taken & (taken + 1); /* the lowest that is free */
+    } while (!atomic_compare_exchange_weak(&taken_slots, &taken, taken | bit));
+    return __builtin_ctzll(bit);
+}
+
+static void free_slot(int slot) { atomic_fetch_and(&taken_slots, ~((uint64_t)1 << slot)); }
+
 duet_tape *duet_tape_new(bool persistent) {
-    int slot = 0;
-    while (slot < 64 && duet_thread.slots[slot]) slot++;
-    if (slot == 64) {
-        duet_fail(DUET_STATUS_STATE, "tape: this thread has 64 tapes already; free some");
+    int slot = take_slot();
+    if (slot < 0) {
+        duet_fail(DUET_STATUS_STATE, "tape: there are 64 tapes already; free some");
         return NULL;
     }
     duet_tape *tape = calloc(1, sizeof *tape);
     if (!tape) {
+        free_slot(slot);
         duet_fail(DUET_STATUS_MEMORY, "tape: no memory");
         return NULL;
     }
@@ -117,6 +132,7 @@ void duet_tape_free(duet_tape *tape) {
     duet_tape_stop(tape);
     forget(tape);
     duet_thread.slots[tape->slot] = NULL;
+    free_slot(tape->slot);
     duet_memory_free(tape->entries, (size_t)tape->room * sizeof *tape->entries);
     free(tape->watched);
     free(tape);

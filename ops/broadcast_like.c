@@ -73,5 +73,5 @@ const duet_op duet_op_broadcast_like = {
     .grad = grad,
     .samples = {"f32[3,1], f32[2,3,4]", "f32[], f64[67]", "f64[4], i32[3,4]; mean=true",
                 "f32[2,4], f32[2,3,4,5]; axes=[1,-1]", "i32[3,4], f32[3,4]", "bool[1,2], f32[3,2]",
-                "f32[3], f32[3,2]; axes=[1] mean=true", "f32[1,0], f32[4,0]"},
+                "f32[3], f32[3,2]; axes=[1], mean=true", "f32[1,0], f32[4,0]"},
 };

@@ -25,6 +25,7 @@ const duet_op duet_op_div = {
     .in_names = {"x", "y"},
     DUET_ELEMENTWISE(div),
     .grad = grad,
+    .neutral = {.right = true, .value = 1},
     .domain = {0.5, 2},
     .samples = {"f32[3,4], f32[3,4]", "f32[3,4], f32[4]", "f64[2,1,5], f64[3,1]", "f32[67], f32[]",
                 "f64[], f64[9]", "i32[17], i32[17]", "f32[0,3], f32[3]"},

@@ -35,7 +35,7 @@ const duet_op duet_op_max = {
     .doc = "the maximum over axes (none: all), NaN where one is; equal ones share the gradient",
     DUET_REDUCTION(&reduction),
     .grad = grad,
-    .samples = {"f32[3,4]", "f32[3,4]; axes=[0]", "f64[3,67]; axes=[-1] keepdims=true",
+    .samples = {"f32[3,4]", "f32[3,4]; axes=[0]", "f64[3,67]; axes=[-1], keepdims=true",
                 "f32[2,3,4,5]; axes=[0,2]", "i32[17]", "f32[0,3]; axes=[1]", "f32[]",
                 "f32[2,5,67]; axes=[1]"},
 };

@@ -22,6 +22,7 @@ const duet_op duet_op_sub = {
     .in_names = {"x", "y"},
     DUET_ELEMENTWISE(sub),
     .grad = grad,
+    .neutral = {.right = true, .value = 0},
     .samples = {"f32[3,4], f32[3,4]", "f32[3,4], f32[4]", "f64[2,1,5], f64[3,1]", "f32[67], f32[]",
                 "f64[], f64[9]", "i32[17], i32[17]", "f32[0,3], f32[3]"},
 };

@@ -53,5 +53,6 @@ const duet_op duet_op_sum_to_like = {
     .cost = duet_reduce_cost,
     .samples = {"f32[2,3,4], f32[3,1]", "f64[67], f32[]", "f64[3,4], i32[4]; mean=true",
                 "f32[2,3,4,5], f32[2,4]; axes=[1,-1]", "i32[3,4], f32[3,4]",
-                "f32[3,2], f32[3]; axes=[1] mean=true", "f32[0,3], f32[3]", "f32[2,5,67], f32[67]"},
+                "f32[3,2], f32[3]; axes=[1], mean=true", "f32[0,3], f32[3]",
+                "f32[2,5,67], f32[67]"},
 };

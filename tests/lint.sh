@@ -6,6 +6,7 @@ set -u
 
 max_file=500 max_function=65 # lines
 layers='runtime ops executors bench tests'
+jobs=$(nproc 2>/dev/null || echo 2)
 failures=0
 
 fail() {
@@ -23,13 +24,12 @@ for compiler in gcc clang; do
         continue
     }
     for layer in $layers; do
-        flags="$(setting FLAGS) $(setting "INC_$layer") -Werror -fsyntax-only"
-        for file in $(sources $layer); do
-            case $file in
-            *.h) echo "#include \"$file\"" | $compiler $flags -I. -x c - ;;
-            *.c) $compiler $flags "$file" ;;
-            esac || fail "$compiler: $file"
-        done
+        command="$compiler $(setting FLAGS) $(setting "INC_$layer") -Werror -fsyntax-only"
+        sources $layer | xargs -P "$jobs" -I FILE sh -c "
+            case FILE in
+            *.h) $command -include FILE -x c /dev/null ;;
+            *.c) $command FILE ;;
+            esac" || fail "$compiler has something to say about $layer"
     done
 done
 

@@ -9,7 +9,7 @@
 #include "kernels/scratch.h"
 
 enum {
-    GROUP_ROWS = 128,     /* A's and C's part of the second cache */
+    GROUP_ROWS = 144,     /* A's and C's part of the second cache */
     GROUP_COLUMNS = 512,  /* B's, times K_BLOCK */
     WORKSPACE = 64 << 20, /* packed B, bytes; beyond: in turns */
     SPLIT_FLOPS = 20000 * 4 * LANES * DUET_VECTOR_REGISTERS / 16, /* about 20 us of one core */

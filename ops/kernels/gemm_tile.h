@@ -21,15 +21,17 @@ typedef struct tile_args {
 
 typedef void (*tile_fn)(const tile_args *);
 
-/* Rows per number of vectors: accumulators, the vectors of b and one of a fit in the registers. */
+/* Rows per number of vectors: accumulators, the vectors of b and one of a fit in the registers, and
+ * A's addresses in the general ones. */
 #if DUET_VECTOR_REGISTERS == 32
-enum { ROWS_MAX = 8, ROWS_OF_3 = 8 };
+enum { ROWS_OF_1 = 12, ROWS_OF_2 = 12, ROWS_OF_3 = 8, ROWS_MAX = 12 };
 #else
-enum { ROWS_MAX = 6, ROWS_OF_3 = 4 };
+enum { ROWS_OF_1 = 6, ROWS_OF_2 = 6, ROWS_OF_3 = 4, ROWS_MAX = 6 };
 #endif
+enum { LEFT_POINTERS = (ROWS_MAX + 2) / 3 };
 
 static inline int64_t tile_rows_limit(int64_t vectors) {
-    return vectors == 3 ? ROWS_OF_3 : ROWS_MAX;
+    return vectors == 2 ? ROWS_OF_2 : vectors == 3 ? ROWS_OF_3 : ROWS_OF_1;
 }
 
 DUET_ALWAYS_INLINE int64_t tile_column(const tile_args *t, int vectors, int v) {
@@ -83,17 +85,17 @@ DUET_ALWAYS_INLINE void tile_finish(const tile_args *t, vec acc[ROWS_MAX][3], co
 /* Element of A in row i of the tile. By rows, every third row has a pointer and the two after it
  * are reached through lda, so that all addresses fit in registers: a pointer a row costs GCC 20
  * cycles a tile in moves. */
-DUET_ALWAYS_INLINE vec tile_left(const real *const left[3], int64_t lda, int i, bool by_columns) {
+DUET_ALWAYS_INLINE vec tile_left(const real *const *left, int64_t lda, int i, bool by_columns) {
     return vec_all(by_columns ? left[0][i] : left[i / 3][i % 3 * lda]);
 }
 
 DUET_ALWAYS_INLINE void tile_body(const tile_args *t, const int rows, const int vectors,
                                   const bool by_columns) {
     vec acc[ROWS_MAX][3], right[3];
-    const real *left[3], *b = t->b;
+    const real *left[LEFT_POINTERS], *b = t->b;
     const int64_t lda = t->lda, ldb = t->ldb, last = t->last;
     DUET_UNROLL
-    for (int i = 0; i < 3; i++) left[i] = t->a + 3 * i * lda;
+    for (int i = 0; i < LEFT_POINTERS; i++) left[i] = t->a + 3 * i * lda;
     DUET_UNROLL
     for (int v = 0; v < vectors; v++) right[v] = vec_load(b + (v + 1 < vectors ? v * LANES : last));
     DUET_UNROLL
@@ -105,7 +107,7 @@ DUET_ALWAYS_INLINE void tile_body(const tile_args *t, const int rows, const int 
     for (int64_t p = t->k - 1; p > 0; p--) {
         b += ldb;
         DUET_UNROLL
-        for (int i = 0; i < 3; i++) left[i] += by_columns ? lda : 1;
+        for (int i = 0; i < LEFT_POINTERS; i++) left[i] += by_columns ? lda : 1;
         DUET_UNROLL
         for (int v = 0; v < vectors; v++)
             right[v] = vec_load(b + (v + 1 < vectors ? v * LANES : last));
@@ -123,10 +125,13 @@ DUET_ALWAYS_INLINE void tile_body(const tile_args *t, const int rows, const int 
     X(1, __VA_ARGS__) X(2, __VA_ARGS__) X(3, __VA_ARGS__) X(4, __VA_ARGS__)
 #define TILE_ROWS_6(X, ...) TILE_ROWS_SMALL(X, __VA_ARGS__) X(5, __VA_ARGS__) X(6, __VA_ARGS__)
 #define TILE_ROWS_8(X, ...) TILE_ROWS_6(X, __VA_ARGS__) X(7, __VA_ARGS__) X(8, __VA_ARGS__)
+#define TILE_ROWS_12(X, ...)                                                                       \
+    TILE_ROWS_8(X, __VA_ARGS__)                                                                    \
+    X(9, __VA_ARGS__) X(10, __VA_ARGS__) X(11, __VA_ARGS__) X(12, __VA_ARGS__)
 #if DUET_VECTOR_REGISTERS == 32
 #define TILE_SIZES_BY(X, by)                                                                       \
-    TILE_ROWS_8(X, 1, by)                                                                          \
-    TILE_ROWS_8(X, 2, by)                                                                          \
+    TILE_ROWS_12(X, 1, by)                                                                         \
+    TILE_ROWS_12(X, 2, by)                                                                         \
     TILE_ROWS_8(X, 3, by)
 #else
 #define TILE_SIZES_BY(X, by)                                                                       \

@@ -70,7 +70,8 @@ static void compare_with(const duet_op *op, const char *sample, sample_fill fill
     duet_function *f = duet_function_new(op->name, call_body, graph.n_in, n, &graph);
     for (int round = 0; round < 3; round++) { /* traced, replayed, replayed */
         duet_status one = call_body(e, eager.in, &eager), two = duet_call(f, g, graph.in);
-        if (one != two) FAIL(op, sample, "eager gives %d, graph %d: %s", one, two, duet_error_message());
+        if (one != two)
+            FAIL(op, sample, "eager gives %d, graph %d: %s", one, two, duet_error_message());
         for (int i = 0; i < n && one == DUET_OK; i++)
             if (!same_bits(e[i], g[i])) FAIL(op, sample, "result %d differs in round %d", i, round);
     }
@@ -79,7 +80,9 @@ static void compare_with(const duet_op *op, const char *sample, sample_fill fill
     sample_release(&graph);
 }
 
-static void compare(const duet_op *op, const char *sample) { compare_with(op, sample, FILL_DOMAIN); }
+static void compare(const duet_op *op, const char *sample) {
+    compare_with(op, sample, FILL_DOMAIN);
+}
 static void compare_special(const duet_op *op, const char *sample) {
     compare_with(op, sample, FILL_SPECIAL);
 }
@@ -125,7 +128,8 @@ static void test_sizes(void **state) {
     }
 }
 
-/* ---- gradient = central difference, in f64 ----------------------------------------------------- */
+/* ---- gradient = central difference, in f64 -----------------------------------------------------
+ */
 
 /* sum over results of <result, weights>, weights fixed by a seed. */
 static duet_tensor *weighted_sum(const sample_call *call) {
@@ -177,7 +181,8 @@ static void check_gradient(const duet_op *op, const char *sample) {
             FAIL(op, sample, "no gradient: %s", duet_error_message());
         for (int i = 0; i < n; i++) {
             if (grads[i] && !duet_shape_equal(&grads[i]->spec.shape, &sources[i]->spec.shape))
-                FAIL(op, sample, "gradient of input %d is %s", inputs[i], DUET_SPEC_TEXT(&grads[i]->spec));
+                FAIL(op, sample, "gradient of input %d is %s", inputs[i],
+                     DUET_SPEC_TEXT(&grads[i]->spec));
             for (int64_t j = 0; j < duet_tensor_count(sources[i]); j++) {
                 double wanted = difference(&call, inputs[i], j);
                 double got = grads[i] ? duet_item(grads[i], j) : 0;
@@ -197,14 +202,14 @@ static void test_gradients(void **state) {
     each_sample(check_gradient);
 }
 
-/* ---- bad input --------------------------------------------------------------------------------- */
+/* ---- bad input ---------------------------------------------------------------------------------
+ */
 
 static void expect_refusal(const duet_op *op, const char *what, const sample_call *call,
                            duet_tensor *const *in, int n_in) {
     duet_tensor *out[DUET_MAX_OUTPUTS];
     duet_error_clear();
-    if (duet_dispatch(out, op, call->attrs, in, n_in) == DUET_OK)
-        FAIL(op, what, "was not refused");
+    if (duet_dispatch(out, op, call->attrs, in, n_in) == DUET_OK) FAIL(op, what, "was not refused");
     if (!strstr(duet_error_message(), op->name))
         FAIL(op, what, "the message does not name the op: \"%s\"", duet_error_message());
 }
@@ -234,7 +239,8 @@ static void check_any_input(const duet_op *op, const char *sample) {
     uint64_t seed = 5;
     for (int round = 0; round < 40; round++) {
         duet_scope_open();
-        if (!sample_make(&call, op, sample, FILL_DOMAIN, false, 3)) FAIL(op, sample, "does not parse");
+        if (!sample_make(&call, op, sample, FILL_DOMAIN, false, 3))
+            FAIL(op, sample, "does not parse");
         duet_tensor *in[DUET_MAX_INPUTS], *out[DUET_MAX_OUTPUTS];
         for (int i = 0; i < call.n_in; i++) {
             duet_spec spec = {.dtype = (int64_t)(sample_uniform(&seed) * DUET_DTYPE_COUNT)};
@@ -259,7 +265,8 @@ static void test_refusals(void **state) {
     each_sample(check_any_input);
 }
 
-/* ---- kernels keep to their memory ---------------------------------------------------------------- */
+/* ---- kernels keep to their memory
+ * ---------------------------------------------------------------- */
 
 enum { GUARD = 64 };
 
@@ -283,7 +290,8 @@ static void check_guards(const duet_op *op, const char *sample) {
     duet_spec out_specs[DUET_MAX_OUTPUTS];
     duet_view in[DUET_MAX_INPUTS], out[DUET_MAX_OUTPUTS];
     for (int i = 0; i < call.n_in; i++) specs[i] = &call.in[i]->spec;
-    assert_int_equal(op->infer(out_specs, &(duet_op_call){op, call.attrs, specs, call.n_in}), DUET_OK);
+    assert_int_equal(op->infer(out_specs, &(duet_op_call){op, call.attrs, specs, call.n_in}),
+                     DUET_OK);
     for (int i = 0; i < call.n_in; i++) {
         size_t bytes = duet_spec_bytes(specs[i]);
         in[i] = (duet_view){guarded(bytes), specs[i]};
@@ -314,7 +322,8 @@ static void test_descriptors(void **state) {
     for (int i = 0; i < duet_op_count(); i++) {
         const duet_op *op = duet_op_at(i);
         if (!chosen(op)) continue;
-        bool takes_body = op->attrs[0].kind == DUET_ATTR_BODY || op->attrs[0].kind == DUET_ATTR_TENSOR;
+        bool takes_body =
+            op->attrs[0].kind == DUET_ATTR_BODY || op->attrs[0].kind == DUET_ATTR_TENSOR;
         if (!op->doc || !op->infer || !op->run || (!op->samples[0] && !takes_body))
             FAIL(op, "descriptor", "expected doc, infer, run and samples");
         if (*only) printf("covered: %s\n", op->name);
@@ -326,9 +335,9 @@ int main(int argc, char **argv) {
     (void)argc;
     only = argv + 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_descriptors), cmocka_unit_test(test_eager_equals_graph),
+        cmocka_unit_test(test_descriptors),    cmocka_unit_test(test_eager_equals_graph),
         cmocka_unit_test(test_special_values), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_gradients),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_gradients),      cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_guards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

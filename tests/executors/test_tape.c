@@ -246,7 +246,7 @@ static void there_are_as_many_tapes_as_bits(void **state) {
     duet_tape *tapes[64];
     for (int i = 0; i < 64; i++) assert_non_null(tapes[i] = duet_tape_new(false));
     assert_null(duet_tape_new(false));
-    EXPECT_ERROR(DUET_STATUS_STATE, "64 tapes already");
+    EXPECT_ERROR(DUET_STATUS_STATE, "there are 64 tapes already");
     for (int i = 0; i < 64; i++) duet_tape_free(tapes[i]);
 }
 

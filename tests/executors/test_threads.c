@@ -1,0 +1,188 @@
+/* Functions, tapes and variables used from several threads at once. Under the thread sanitizer this
+ * is worth most. */
+#include "expect.h"
+
+#include <pthread.h>
+
+enum { THREADS = 4, CALLS = 300 };
+
+typedef struct worker {
+    int index;
+    int wrong; /* results that were */
+    duet_function *function;
+    pthread_barrier_t *start;
+    void *shared;
+} worker;
+
+/* Runs `work` in all threads at once; returns how much was wrong in all of them. */
+static int at_once(void *(*work)(void *), duet_function *function, void *shared) {
+    pthread_t threads[THREADS];
+    worker workers[THREADS];
+    pthread_barrier_t start;
+    int wrong = 0;
+    pthread_barrier_init(&start, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (worker){i, 0, function, &start, shared};
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        wrong += workers[i].wrong;
+    }
+    pthread_barrier_destroy(&start);
+    return wrong;
+}
+
+static duet_tensor *polynomial(duet_tensor *x) {
+    duet_tensor *y = duet_add(duet_mul(x, x), duet_f32(1));
+    return duet_add(duet_sum(y, DUET_INTS(0), true), duet_relu(duet_sub(y, x)));
+}
+
+static bool all_are(const duet_tensor *t, double value) {
+    for (int64_t i = 0; t && i < duet_tensor_count(t); i++)
+        if (duet_item(t, i) != value) return false;
+    return t != NULL;
+}
+
+/* For n elements x: n (x^2 + 1) + x^2 + 1 - x. */
+static double polynomial_of(int n, int x) { return n * (x * x + 1) + x * x + 1 - x; }
+
+static void *call_one_shape(void *argument) {
+    worker *w = argument;
+    pthread_barrier_wait(w->start);
+    for (int i = 0; i < CALLS; i++) {
+        int x = 1 + (i + w->index) % 5;
+        duet_scope_open();
+        duet_tensor *y = duet_call_unary(w->function, duet_full(SHAPE(100), DUET_F32, x));
+        w->wrong += !all_are(y, polynomial_of(100, x));
+        duet_scope_close(NULL);
+    }
+    return NULL;
+}
+
+static void one_function_from_all_threads(void **state) {
+    (void)state;
+    duet_function *f = duet_function_unary("polynomial", polynomial);
+    assert_int_equal(at_once(call_one_shape, f, NULL), 0);
+    assert_int_equal(duet_trace_count(f), 1);
+    assert_int_equal(duet_function_get_stats(f).calls, THREADS * CALLS);
+    duet_function_free(f);
+}
+
+/* More shapes than the cache holds, so that plans are dropped while others run them. */
+static void *call_many_shapes(void *argument) {
+    worker *w = argument;
+    pthread_barrier_wait(w->start);
+    for (int i = 0; i < CALLS; i++) {
+        int n = 1 + (i * 7 + w->index * 31) % 90;
+        duet_scope_open();
+        duet_tensor *y = duet_call_unary(w->function, duet_full(SHAPE(n), DUET_F32, 2));
+        w->wrong += !all_are(y, polynomial_of(n, 2));
+        duet_scope_close(NULL);
+        if (i % 50 == 49 && w->index == 0) duet_function_clear(w->function);
+    }
+    return NULL;
+}
+
+static void plans_are_dropped_while_others_run_them(void **state) {
+    (void)state;
+    duet_function *f = duet_function_unary("polynomial", polynomial);
+    assert_int_equal(at_once(call_many_shapes, f, NULL), 0);
+    duet_function_free(f);
+}
+
+/* ---- variables --------------------------------------------------------------------------------
+ */
+
+static duet_status count_up(duet_tensor **out, duet_tensor *const *in, void *user) {
+    duet_tensor *counter = user;
+    out[0] = duet_read(counter);
+    TRY(duet_assign_add(counter, in[0]));
+    out[1] = duet_read(counter);
+    return DUET_OK;
+}
+
+static void *count(void *argument) {
+    worker *w = argument;
+    int last = -1;
+    pthread_barrier_wait(w->start);
+    for (int i = 0; i < CALLS; i++) {
+        duet_tensor *one = duet_i32(1), *out[2];
+        if (duet_call(w->function, out, &one) != DUET_OK) return w->wrong++, NULL;
+        int old = (int)duet_item(out[0], 0), new = (int)duet_item(out[1], 0);
+        w->wrong += new != old + 1 || old <= last; /* nobody came between, and time goes on */
+        last = old;
+    }
+    duet_scope_reset();
+    return NULL;
+}
+
+static void a_call_s_reads_and_writes_are_not_parted(void **state) {
+    (void)state;
+    duet_tensor *counter = duet_variable_new("counter", duet_i32(0));
+    duet_function *f = duet_function_new("count_up", count_up, 1, 2, counter);
+    assert_int_equal(at_once(count, f, NULL), 0);
+    EXPECT(duet_read(counter), THREADS * CALLS);
+    duet_function_free(f);
+    duet_release(counter);
+}
+
+/* ---- tapes -------------------------------------------------------------------------------------
+ */
+
+/* Every thread differentiates by the same tensor, which all of them watch. */
+static void *differentiate(void *argument) {
+    worker *w = argument;
+    duet_tensor *x = w->shared, *grad;
+    pthread_barrier_wait(w->start);
+    for (int i = 0; i < CALLS; i++) {
+        duet_scope_open();
+        duet_tape *tape = duet_tape_new(false);
+        if (duet_tape_watch(tape, x) != DUET_OK) w->wrong++;
+        duet_tensor *y = duet_mul(x, x);
+        for (int j = 0; j < i % 7; j++) y = duet_add(y, x);
+        if (duet_gradient(&grad, tape, y, &x, 1) != DUET_OK) w->wrong++;
+        w->wrong += !all_are(grad, 2 * 3 + i % 7);
+        duet_tape_free(tape);
+        duet_scope_close(NULL);
+    }
+    return NULL;
+}
+
+static void tapes_of_threads_that_watch_one_tensor(void **state) {
+    (void)state;
+    assert_int_equal(at_once(differentiate, NULL, duet_full(SHAPE(3), DUET_F32, 3)), 0);
+}
+
+/* While one thread watches a tensor, another one's tape that does not is told nothing of it. */
+static void *look_without_watching(void *argument) {
+    worker *w = argument;
+    duet_tensor *x = w->shared, *grad = NULL;
+    duet_tape *tape = duet_tape_new(false);
+    if (w->index == 0) duet_tape_watch(tape, x);
+    pthread_barrier_wait(w->start);
+    duet_tensor *y = duet_mul(x, x);
+    if (duet_gradient(&grad, tape, y, &x, 1) != DUET_OK) w->wrong++;
+    w->wrong += (grad != NULL) != (w->index == 0);
+    pthread_barrier_wait(w->start); /* all tapes live until all have looked */
+    duet_tape_free(tape);
+    duet_scope_reset();
+    return NULL;
+}
+
+static void a_tensor_is_watched_by_one_tape_only(void **state) {
+    (void)state;
+    assert_int_equal(at_once(look_without_watching, NULL, duet_full(SHAPE(3), DUET_F32, 3)), 0);
+}
+
+int main(void) {
+    setenv("DUET_VERIFY", "1", 1);
+    const struct CMUnitTest tests[] = {
+        TEST(one_function_from_all_threads),
+        TEST(plans_are_dropped_while_others_run_them),
+        TEST(a_call_s_reads_and_writes_are_not_parted),
+        TEST(tapes_of_threads_that_watch_one_tensor),
+        TEST(a_tensor_is_watched_by_one_tape_only),
+    };
+    return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
+}
