@@ -105,7 +105,12 @@ static duet_graph *trace(exercise *e) {
 }
 
 duet_graph *lesson_trace(const lesson *l) {
-    exercise *e = exercise_new(l->subject ? l->subject : l);
+    if (l->subject) l = l->subject;
+    if (!l->setup) {
+        duet_fail(DUET_STATUS_UNSUPPORTED, "lesson %s has no function to trace", l->name);
+        return NULL;
+    }
+    exercise *e = exercise_new(l);
     duet_graph *graph = e ? trace(e) : NULL;
     exercise_free(e);
     return graph;

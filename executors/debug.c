@@ -1,12 +1,10 @@
 #include "debug.h"
 
+#include "frozen.h"
 #include "settings.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-
-extern const duet_op duet_op_constant;
 
 _Atomic int duet_debug_level = -1;
 
@@ -54,46 +52,23 @@ static bool same_value(const duet_tensor *a, const duet_tensor *b) {
            memcmp(a->data, b->data, duet_spec_bytes(&a->spec)) == 0;
 }
 
-static const duet_tensor *constant_of(const duet_graph *graph, int32_t node) {
-    const duet_graph_node *n = &graph->nodes[node];
-    return n->op == &duet_op_constant ? n->attrs[0].tensor : NULL;
-}
-
-/* The first node that uses the value. */
-static const duet_graph_node *first_use(const duet_graph *graph, int32_t value) {
-    for (int32_t i = 0; i < graph->n_nodes; i++)
-        for (int32_t j = 0; j < graph->nodes[i].n_in; j++)
-            if (graph->nodes[i].in[j] == value) return &graph->nodes[i];
-    return NULL;
-}
-
-static void print_frozen(const duet_graph *graph, int32_t node, int32_t times) {
-    const duet_tensor *t = constant_of(graph, node);
-    const duet_graph_node *user = first_use(graph, graph->nodes[node].out);
-    fputs("duet:   froze ", stderr);
-    duet_print_summary(stderr, &(duet_view){t->data, &t->spec});
-    if (times > 1) fprintf(stderr, ", %d times", times);
-    if (user && user->file) {
-        const char *slash = strrchr(user->file, '/');
-        fprintf(stderr, ", %s%s at %s:%d", times > 1 ? "first for " : "for ", user->op->name,
-                slash ? slash + 1 : user->file, user->line);
-    }
-    fputc('\n', stderr);
-}
-
+/* Equal ones are told once, with their number and the first place. */
 void duet_debug_frozen(const duet_graph *trace) {
-    for (int32_t i = 0; i < trace->n_nodes; i++) {
-        const duet_tensor *t = constant_of(trace, i);
-        int32_t times = 1;
-        bool met = false;
-        for (int32_t j = 0; t && j < trace->n_nodes; j++) {
-            const duet_tensor *other = j == i ? NULL : constant_of(trace, j);
-            if (!other || !same_value(t, other)) continue;
-            met |= j < i;
-            times++;
+    duet_frozen frozen;
+    if (duet_frozen_of(&frozen, trace) != DUET_OK) return;
+    for (int32_t i = 0; i < frozen.count; i++) {
+        int32_t before = 0, times = 0;
+        for (int32_t j = 0; j < frozen.count; j++) {
+            bool same = same_value(frozen.values[i].value, frozen.values[j].value);
+            times += same;
+            before += same && j < i;
         }
-        if (t && !met) print_frozen(trace, i, times);
+        if (before) continue;
+        fputs("duet:   froze ", stderr);
+        if (times > 1) fprintf(stderr, "%d x ", times);
+        duet_frozen_print(stderr, &frozen.values[i]);
     }
+    duet_frozen_release(&frozen);
 }
 
 /* ---- 2: passes --------------------------------------------------------------------------------

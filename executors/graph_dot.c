@@ -44,15 +44,6 @@ static void print_escaped(FILE *file, const char *text) {
     }
 }
 
-static double scalar_value(const duet_tensor *t) {
-    switch (t->spec.dtype) {
-    case DUET_F32: return (double)*(const float *)t->data;
-    case DUET_F64: return *(const double *)t->data;
-    case DUET_I32: return *(const int32_t *)t->data;
-    default: return *(const uint8_t *)t->data;
-    }
-}
-
 /* Small, below the first line: what differs from the op's defaults. */
 static void print_attrs(FILE *file, const duet_graph_node *node) {
     for (int i = 0; i < duet_op_attr_count(node->op); i++) {
@@ -78,7 +69,7 @@ static void print_label(FILE *file, const duet_graph_node *node, const mark *mar
         const duet_tensor *scalar = marks[node->in[j]].scalar;
         fputs(j ? ", " : "(", file);
         if (scalar)
-            fprintf(file, "%.6g", scalar_value(scalar));
+            fprintf(file, "%.6g", duet_item(scalar, 0));
         else
             print_escaped(file, duet_node_writes(node, j) ? marks[node->in[j]].variable : "·");
     }
@@ -267,7 +258,7 @@ static void draw_results(drawing *d, const duet_graph *graph, const mark *marks)
         int box = draw_value(d, "ellipse", "#d8ecd6", text, spec);
         const mark *made = &marks[graph->results[i]];
         if (made->scalar)
-            fprintf(d->file, "  n%d [xlabel=\"%.6g\"];\n", box, scalar_value(made->scalar));
+            fprintf(d->file, "  n%d [xlabel=\"%.6g\"];\n", box, duet_item(made->scalar, 0));
         else
             draw_edge(d, made->box, box, NULL, "");
     }
