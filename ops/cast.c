@@ -95,7 +95,7 @@ const duet_op duet_op_cast = {
     .in_names = {"x"},
     .attrs = {{"dtype", DUET_ATTR_DTYPE, .required = true}},
     .n_out = 1,
-    .traits = DUET_OP_INPLACE,
+    .traits = DUET_OP_INPLACE | DUET_OP_IDENTITY,
     .infer = infer,
     .run = run,
     .grad = grad,

@@ -30,7 +30,7 @@ duet_tensor *sample_tensor(const duet_spec *spec, sample_fill fill, double low, 
 
 double sample_uniform(uint64_t *state); /* [0,1) */
 
-/* Same spec and the same bits; NULL equals NULL. */
+/* Same spec and the same bits, where any NaN is as good as another; NULL equals NULL. */
 bool same_bits(const duet_tensor *a, const duet_tensor *b);
 
 #endif
