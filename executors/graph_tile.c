@@ -35,6 +35,14 @@ static bool are_trailing(unsigned axes, int64_t rank) {
     return axes && (axes | (axes - 1)) == (1u << rank) - 1;
 }
 
+/* Elements that go into each result. */
+static int64_t run_length(unsigned axes, const duet_shape *shape) {
+    int64_t run = 1;
+    for (int64_t i = 0; i < shape->rank; i++)
+        if (axes >> i & 1) run *= shape->dims[i];
+    return run;
+}
+
 /* The reduction at the graph's end, or NULL. */
 static const duet_graph_node *last_reduction(const duet_graph *graph) {
     if (graph->n_nodes == 0 || graph->n_results != 1) return NULL;
@@ -62,8 +70,10 @@ bool duet_graph_is_tileable(const duet_graph *graph) {
         if (graph->values[graph->results[i]].kind != DUET_VALUE_RESULT) return false;
     if (!reduction) return true;
     const duet_graph_value *reduced = &graph->values[reduction->in[0]];
+    unsigned axes = reduced_axes(graph, reduction);
+    /* The reduction of one element is that element, -0 included: nothing is added to it. */
     return reduced->kind == DUET_VALUE_RESULT && reduced->spec.dtype == (int64_t)type &&
-           are_trailing(reduced_axes(graph, reduction), shape->rank);
+           are_trailing(axes, shape->rank) && run_length(axes, shape) != 1;
 }
 
 /* ---- compiling
@@ -123,9 +133,8 @@ static void add_outputs(builder *b, const duet_graph *graph, const duet_graph_no
     if (!reduction) return;
     unsigned axes = reduced_axes(graph, reduction);
     s->reduction = reduction->op->reduction;
-    s->rows = s->run = 1;
-    for (int64_t i = 0; i < s->shape.rank; i++)
-        *(axes >> i & 1 ? &s->run : &s->rows) *= s->shape.dims[i];
+    s->run = run_length(axes, &s->shape);
+    s->rows = run_length(~axes, &s->shape);
 }
 
 duet_tile_program *duet_graph_compile_tiles(const duet_graph *graph) {

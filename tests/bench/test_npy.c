@@ -133,7 +133,7 @@ static void refuses_headers_that_do_not_parse(void **state) {
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4611686018427387904)}",
          "more bytes than a program can address"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2305843009213693951,)}",
-         "expected 9223372036854775804 bytes of data"},
+         "has more bytes than a program can address"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         assert_refused(read_header(cases[c].header, 0), cases[c].message);
