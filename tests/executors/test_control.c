@@ -1,0 +1,180 @@
+/* cond and while: the same results called eagerly and as ops with sub-graphs, and their gradients.
+ */
+#include "expect.h"
+
+/* ---- cond -------------------------------------------------------------------------------------
+ */
+
+static duet_status doubled(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = duet_mul(in[0], duet_f32(2));
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status squared(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = duet_square(in[0]);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+/* x > 1 ? 2x : x*x */
+static duet_tensor *bent(duet_tensor *x) {
+    duet_tensor *out[1];
+    duet_tensor *pred = duet_greater(x, duet_f32(1));
+    return duet_cond(out, 1, pred, doubled, squared, &x, 1, NULL) == DUET_OK ? out[0] : NULL;
+}
+
+static void cond_takes_the_branch_of_the_moment(void **state) {
+    (void)state;
+    duet_function *f = duet_function_unary("bent", bent);
+    static const float xs[] = {3, 0.5f, 1, -2}, wanted[] = {6, 0.25f, 1, 4};
+    for (int i = 0; i < 4; i++) {
+        assert_true(duet_item(bent(duet_f32(xs[i])), 0) == wanted[i]);
+        assert_true(duet_item(duet_call_unary(f, duet_f32(xs[i])), 0) == wanted[i]);
+    }
+    assert_int_equal(duet_trace_count(f), 1); /* one trace has both branches */
+    duet_function_free(f);
+}
+
+static double slope(duet_tensor *(*of)(duet_tensor *), duet_function *f, float at) {
+    duet_tape *tape = duet_tape_new(false);
+    duet_tensor *x = duet_f32(at), *grad = NULL;
+    assert_int_equal(duet_tape_watch(tape, x), DUET_OK);
+    duet_tensor *y = f ? duet_call_unary(f, x) : of(x);
+    assert_non_null(y);
+    assert_int_equal(duet_gradient(&grad, tape, y, &x, 1), DUET_OK);
+    duet_tape_free(tape);
+    assert_non_null(grad);
+    return duet_item(grad, 0);
+}
+
+static void gradients_go_through_the_branch_taken(void **state) {
+    (void)state;
+    duet_function *f = duet_function_unary("bent", bent);
+    assert_true(slope(bent, NULL, 3) == 2 && slope(bent, f, 3) == 2);       /* (2x)' */
+    assert_true(slope(bent, NULL, 0.5f) == 1 && slope(bent, f, 0.5f) == 1); /* (x*x)' at 1/2 */
+    duet_function_free(f);
+}
+
+/* ---- while ------------------------------------------------------------------------------------
+ */
+
+static duet_status below_50(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = duet_greater(duet_f32(50), in[0]);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status step(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = duet_add(in[0], duet_f32(1));
+    out[1] = duet_relu(duet_add(duet_mul(in[1], duet_f32(0.99f)), duet_f32(0.01f)));
+    return out[0] && out[1] ? DUET_OK : duet_error_code();
+}
+
+static duet_tensor *looped(duet_tensor *x) {
+    duet_tensor *out[2], *in[] = {duet_f32(0), x};
+    return duet_while(out, below_50, step, in, 2, NULL) == DUET_OK ? out[1] : NULL;
+}
+
+static duet_tensor *unrolled(duet_tensor *x) {
+    for (int i = 0; i < 50; i++)
+        x = duet_relu(duet_add(duet_mul(x, duet_f32(0.99f)), duet_f32(0.01f)));
+    return x;
+}
+
+static void a_while_is_the_unrolled_loop(void **state) {
+    (void)state;
+    static const float start[] = {0, 2, -3, 0.320711106f};
+    duet_tensor *x = duet_from_data(DUET_SHAPE(4), DUET_F32, start);
+    duet_function *f = duet_function_unary("looped", looped);
+    duet_tensor *wanted = unrolled(x), *eager = looped(x), *graph = duet_call_unary(f, x);
+    assert_non_null(graph);
+    assert_memory_equal(duet_data(eager), duet_data(wanted), sizeof start);
+    assert_memory_equal(duet_data(graph), duet_data(wanted), sizeof start);
+    /* from 0 and from 2 in f32, each operation rounded on its own */
+    assert_true((float)duet_item(graph, 0) == 0.394993901f);
+    assert_true((float)duet_item(graph, 1) == 1.60500658f);
+    assert_int_equal(duet_trace_count(f), 1);
+    duet_function_free(f);
+}
+
+static void gradients_go_back_through_every_round(void **state) {
+    (void)state;
+    duet_function *f = duet_function_unary("looped", looped);
+    double wanted = 1; /* d/dx = 0.99f^50 while nothing is clamped */
+    for (int i = 0; i < 50; i++) wanted *= 0.99f;
+    double eager = slope(looped, NULL, 1), graph = slope(looped, f, 1);
+    assert_true(eager - wanted < 1e-6 && wanted - eager < 1e-6);
+    assert_true(graph == eager);
+    duet_function_free(f);
+}
+
+/* A body that uses a value from around it, and a variable. */
+typedef struct around {
+    duet_tensor *factor, *count;
+} around;
+
+static duet_status grow(duet_tensor **out, duet_tensor *const *in, void *user) {
+    const around *a = user;
+    TRY(duet_assign_add(a->count, duet_f32(1)));
+    out[0] = duet_mul(in[0], a->factor);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status below_100(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = duet_greater(duet_f32(100), in[0]);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status grow_until_100(duet_tensor **out, duet_tensor *const *in, void *user) {
+    around *a = user;
+    a->factor = in[1];
+    return duet_while(out, below_100, grow, in, 1, a);
+}
+
+static void a_body_sees_what_is_around_it(void **state) {
+    (void)state;
+    around a = {.count = duet_variable_new("count", duet_f32(0))};
+    duet_function *f = duet_function_new("grow_until_100", grow_until_100, 2, 1, &a);
+    duet_tensor *in[] = {duet_f32(1), duet_f32(3)}, *out[1];
+    for (int call = 1; call <= 2; call++) { /* 1, 3, 9, 27, 81, 243: five rounds a call */
+        assert_int_equal(duet_call(f, out, in), DUET_OK);
+        assert_true(duet_item(out[0], 0) == 243);
+        assert_true(duet_item(a.count, 0) == 5 * call);
+    }
+    assert_int_equal(duet_trace_count(f), 1);
+    duet_function_free(f);
+    duet_release(a.count);
+}
+
+static duet_status wider(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    duet_tensor *twice[] = {in[0], in[0]};
+    out[0] = duet_concat(twice, 2, 0);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status always(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)in, (void)user;
+    out[0] = duet_bool(true);
+    return DUET_OK;
+}
+
+static void a_state_that_changes_shape_is_refused(void **state) {
+    (void)state;
+    duet_tensor *x = duet_zeros(DUET_SHAPE(2), DUET_F32), *out[1];
+    assert_int_equal(duet_while(out, always, wider, &x, 1, NULL), DUET_STATUS_SHAPE);
+    assert_non_null(strstr(duet_error_message(),
+                           "while: state 0 enters the body as f32[2] and leaves it as f32[4]"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(cond_takes_the_branch_of_the_moment), TEST(gradients_go_through_the_branch_taken),
+        TEST(a_while_is_the_unrolled_loop),        TEST(gradients_go_back_through_every_round),
+        TEST(a_body_sees_what_is_around_it),       TEST(a_state_that_changes_shape_is_refused),
+    };
+    return cmocka_run_group_tests_name("control flow", tests, NULL, NULL);
+}
