@@ -1,2 +1,2 @@
 #define REAL_BITS 32
-#include "kernels/gemm_paths.h"
+#include "kernels/gemm_paths.inc"

@@ -362,7 +362,8 @@ static void each_level_of_the_ladder_tells_more(void **state) {
         assert_int_equal(duet(command), 0);
         assert_int_equal(strstr(said, "@sgd_step fold     (unchanged)") != NULL, level >= 2);
         assert_int_equal(strstr(said, "plan @sgd_step: 4 steps") != NULL, level >= 3);
-        assert_int_equal(strstr(said, "@sgd_step step 3: matmul_sgd(%0, %7, %2, %8)") != NULL, level >= 4);
+        assert_int_equal(strstr(said, "@sgd_step step 3: matmul_sgd(%0, %7, %2, %8)") != NULL,
+                         level >= 4);
         assert_int_equal(strstr(said, "%2 is now f32[2,1] min ") != NULL, level >= 4);
     }
     assert_int_equal(duet("DUET_DEBUG=1 duet bench small_ops --quick"), 0);

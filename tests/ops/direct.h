@@ -81,12 +81,12 @@ duet_tensor *duet_apply(const duet_op *op, const duet_attr *attrs, duet_tensor *
 
 /* ---- test programs ---- */
 
-static int open_scope(void **state) {
+static inline int open_scope(void **state) {
     (void)state;
     duet_scope_open();
     return 0;
 }
-static int close_scope(void **state) {
+static inline int close_scope(void **state) {
     (void)state;
     duet_scope_close(NULL);
     return 0;
