@@ -167,8 +167,7 @@ static void read_chart(chart *c) {
 static void the_plan_shows_every_buffer_and_none_overlaps(void **state) {
     (void)state;
     chart c;
-    assert_int_equal(
-        duet("DUET_SHUFFLE= DUET_PASSES=-epilogue duet graph train_step --format plan"), 0);
+    assert_int_equal(duet("DUET_SHUFFLE= duet graph train_step --format plan"), 0);
     read_chart(&c);
     assert_true(c.count > 1);
     assert_true((double)c.arena <= 1.05 * (double)c.largest);
@@ -359,7 +358,7 @@ static void each_level_of_the_ladder_tells_more(void **state) {
     const char *run = "duet run " EXAMPLE("sgd_step") " --input $D/lx.npy --input $D/lt.npy";
     char command[256];
     for (int level = 0; level <= 4; level++) {
-        snprintf(command, sizeof command, "DUET_PASSES=-epilogue DUET_DEBUG=%d %s", level, run);
+        snprintf(command, sizeof command, "DUET_DEBUG=%d %s", level, run);
         assert_int_equal(duet(command), 0);
         assert_int_equal(strstr(said, "@sgd_step fold        (unchanged)") != NULL, level >= 2);
         assert_int_equal(strstr(said, "plan @sgd_step: 4 steps") != NULL, level >= 3);
