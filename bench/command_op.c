@@ -59,7 +59,7 @@ static duet_status take_inputs(job *j, const words *files) {
 
 static duet_status count_outputs(job *j, const words *files) {
     j->n_results = duet_op_n_out(j->op, j->attrs);
-    int written = __builtin_popcount(j->op->writes);
+    int written = __builtin_popcountll(j->op->writes);
     j->n_out = files->count;
     bool fits = j->n_out == j->n_results || j->n_out == j->n_results + written;
     CHECK(fits && j->n_out > 0, DUET_STATUS_ARGUMENT, "%s: expected %d --out%s, got %d",

@@ -138,7 +138,7 @@ struct duet_op {
     int n_out;               /* number of outputs; -1: as many as its first BODY attribute has */
     const char *in_names[4]; /* for messages: "x", "y"; the last one repeats */
     uint32_t traits;         /* DUET_OP_... */
-    uint32_t writes;         /* bit i: input i is a variable that is read and written */
+    uint64_t writes;         /* bit i: input i is a variable that is read and written */
     duet_attr_spec attrs[DUET_MAX_ATTRS];
     duet_status (*infer)(duet_spec *out, const duet_op_call *call); /* out: one spec per output */
     duet_status (*run)(const duet_kernel *kernel); /* the kernel; inputs are as inferred */
