@@ -246,13 +246,16 @@ static void compares_with_older_figures(void **state) {
  */
 static void runs_all_lessons(void **state) {
     (void)state;
-    assert_fine("bench --quick");
+    assert_int_not_equal(duet("", "bench --quick"), 2); /* 1: a machine that is not steady */
+    assert_string_equal(err, "");
     assert_contains(out, "Test 1");
     assert_contains(out, "The graph does not help here");
     assert_contains(out, "of the measured peak");
-    assert_contains(out, "it has paid for itself after");
+    assert_contains(out, "the first call costs");
     assert_contains(out, "a new literal");
-    assert_null(strstr(out, "  ! "));
+    assert_null(strstr(out, "results differ"));
+    assert_null(strstr(out, "not valid"));
+    assert_null(strstr(out, "expected"));
 }
 
 /* OpenBLAS takes new processors for old ones; the command starts again with what fits. */
@@ -260,12 +263,12 @@ static void says_which_kernels_blas_runs(void **state) {
     (void)state;
     assert_int_equal(duet("", "info"), 0);
     assert_null(strstr(out, "notice"));
-    assert_int_equal(duet("OPENBLAS_CORETYPE=Prescott", "bench big_matmul --quick"), 0);
+    assert_int_not_equal(duet("OPENBLAS_CORETYPE=Prescott", "bench big_matmul --quick"), 2);
 #ifdef __x86_64__
     assert_contains(out, "Prescott kernels");
     if (__builtin_cpu_supports("avx2")) assert_contains(out, "slower than they could be");
 #endif
-    assert_null(strstr(out, "differ"));
+    assert_null(strstr(out, "results differ"));
 }
 
 int main(void) {
