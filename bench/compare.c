@@ -25,7 +25,8 @@ static bool near(const duet_tensor *a, const duet_tensor *b, double tolerance) {
 
 static bool agree(const duet_tensor *a, const duet_tensor *b, const lesson *l, const executor *x,
                   const char *what, int index, int call) {
-    if (x->kind == BY_HAND && l->tolerance > 0 ? near(a, b, l->tolerance) : same_bits(a, b)) return true;
+    if (x->kind == BY_HAND && l->tolerance > 0 ? near(a, b, l->tolerance) : same_bits(a, b))
+        return true;
     for (int64_t i = 0, count = duet_tensor_count(a); i < count; i++) {
         double p = duet_item(a, i), q = duet_item(b, i);
         if (p == q || (isnan(p) && isnan(q))) continue;
