@@ -161,6 +161,10 @@ void duet_graph_print(FILE *file, const duet_graph *graph) {
     free(known.bodies);
 }
 
+static bool same_ids(const int32_t *a, const int32_t *b, int32_t count) {
+    return count == 0 || memcmp(a, b, (size_t)count * sizeof *a) == 0;
+}
+
 static bool same_bodies(const duet_body *a, const duet_body *b) {
     return a == b || (a && b && duet_graph_equal(duet_graph_of_body(a), duet_graph_of_body(b)));
 }
@@ -193,6 +197,6 @@ bool duet_graph_equal(const duet_graph *a, const duet_graph *b) {
         const char *x = a->variables[i]->name, *y = b->variables[i]->name;
         if (strcmp(x ? x : "", y ? y : "") != 0) return false;
     }
-    return memcmp(a->inputs, b->inputs, (size_t)a->n_inputs * sizeof *a->inputs) == 0 &&
-           memcmp(a->results, b->results, (size_t)a->n_results * sizeof *a->results) == 0;
+    return same_ids(a->inputs, b->inputs, a->n_inputs) &&
+           same_ids(a->results, b->results, a->n_results);
 }

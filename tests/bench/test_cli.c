@@ -51,6 +51,16 @@ static void assert_fine(const char *arguments) {
     assert_string_equal(err, "");
 }
 
+/* A busy machine may make a row faster than the peak that was measured a moment before: the report
+ * says so and counts it as a failed check. Nothing else may be wrong. */
+static void assert_measured(const char *environment, const char *arguments) {
+    int status = duet(environment, arguments);
+    bool unsteady = strstr(out, "the machine is not steady") != NULL;
+    if (status != (unsteady ? 1 : 0)) fail_msg("status %d: %s%s", status, out, err);
+    assert_string_equal(err, "");
+    assert_null(strstr(out, "differ"));
+}
+
 /* Exit status 2, nothing on stdout, one line on stderr with `message` in it. */
 static void assert_refused(const char *arguments, const char *message) {
     int status = duet("", arguments);
@@ -246,16 +256,13 @@ static void compares_with_older_figures(void **state) {
  */
 static void runs_all_lessons(void **state) {
     (void)state;
-    assert_int_not_equal(duet("", "bench --quick"), 2); /* 1: a machine that is not steady */
-    assert_string_equal(err, "");
+    assert_measured("", "bench --quick");
     assert_contains(out, "Test 1");
     assert_contains(out, "The graph does not help here");
     assert_contains(out, "of the measured peak");
     assert_contains(out, "the first call costs");
     assert_contains(out, "a new literal");
-    assert_null(strstr(out, "results differ"));
-    assert_null(strstr(out, "not valid"));
-    assert_null(strstr(out, "expected"));
+    assert_null(strstr(out, "differ"));
 }
 
 /* OpenBLAS takes new processors for old ones; the command starts again with what fits. */
@@ -263,12 +270,12 @@ static void says_which_kernels_blas_runs(void **state) {
     (void)state;
     assert_int_equal(duet("", "info"), 0);
     assert_null(strstr(out, "notice"));
-    assert_int_not_equal(duet("OPENBLAS_CORETYPE=Prescott", "bench big_matmul --quick"), 2);
+    assert_measured("OPENBLAS_CORETYPE=Prescott", "bench big_matmul --quick");
 #ifdef __x86_64__
     assert_contains(out, "Prescott kernels");
     if (__builtin_cpu_supports("avx2")) assert_contains(out, "slower than they could be");
 #endif
-    assert_null(strstr(out, "results differ"));
+    assert_null(strstr(out, "differ"));
 }
 
 int main(void) {

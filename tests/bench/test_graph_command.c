@@ -57,7 +57,10 @@ static int duet(const char *arguments) {
     size_t room = 0;
     free(said);
     said = NULL;
-    if (!pipe || getdelim(&said, &room, '\0', pipe) < 0) said = strdup("");
+    if (!pipe || getdelim(&said, &room, '\0', pipe) < 0) {
+        free(said); /* getdelim() allocates where it reads nothing, too */
+        said = strdup("");
+    }
     int status = pipe ? pclose(pipe) : -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
