@@ -40,7 +40,7 @@ static const char *bits_text(const duet_pass *pass) {
 
 static bool print_row(const duet_pass_report *row, void *unused) {
     (void)unused;
-    printf("  %-9s", row->pass->name);
+    printf("  %-11s", row->pass->name);
     if (row->on)
         printf(" %5d -> %-5d %5d -> %-5d %9.1f  %-8s %-12s %s\n", row->nodes_before,
                row->nodes_after, row->constants_before, row->constants_after, row->us,
@@ -59,11 +59,11 @@ static void print_planner_rows(const duet_plan *plan) {
         if (duet_setting_pass_on(pass->name))
             snprintf(what, sizeof what, "%d result%s over an input", shared,
                      shared == 1 ? "" : "s");
-        printf("  %-9s %-39s  %-8s %12s %s\n", pass->name, what, bits_text(pass), "", pass->doc);
+        printf("  %-11s %-39s  %-8s %12s %s\n", pass->name, what, bits_text(pass), "", pass->doc);
     }
     char what[64];
     snprintf(what, sizeof what, "%d step%s", plan->n_steps, plan->n_steps == 1 ? "" : "s");
-    printf("  %-9s %-39s  %-8s %12s arena %" PRId64 " bytes, the largest live set %" PRId64 "\n",
+    printf("  %-11s %-39s  %-8s %12s arena %" PRId64 " bytes, the largest live set %" PRId64 "\n",
            "plan", what, "kept", "", plan->arena_bytes, plan->lower_bound);
 }
 
@@ -81,7 +81,7 @@ static duet_plan *plan_of(const duet_graph *graph) {
 
 /* Every pass with a row of its own; the graph is left as they made it. */
 static duet_status tabulate(duet_graph *graph) {
-    printf("  %-9s %-14s %-14s %9s  %-8s %-12s %s\n", "pass", "nodes", "constants", "us", "bits",
+    printf("  %-11s %-14s %-14s %9s  %-8s %-12s %s\n", "pass", "nodes", "constants", "us", "bits",
            "", "what it does");
     TRY(duet_run_passes_watched(graph, print_row, NULL));
     bool known = true;

@@ -75,7 +75,7 @@ void duet_debug_frozen(const duet_graph *trace) {
  */
 
 bool duet_debug_pass(const duet_pass_report *report, void *graph) {
-    fprintf(stderr, "duet:   @%s %-8s", ((const duet_graph *)graph)->name, report->pass->name);
+    fprintf(stderr, "duet:   @%s %-11s", ((const duet_graph *)graph)->name, report->pass->name);
     if (!report->on)
         fputs(" switched off\n", stderr);
     else if (!report->changed)

@@ -90,9 +90,9 @@ static const float *load(const char *name) {
 static void many_nodes_become_one_before_the_readers_eyes(void **state) {
     (void)state;
     assert_int_equal(duet("duet graph small_ops --pass all"), 0);
-    expect_said("  fuse        150 -> 1 ");
+    expect_said("  fuse          150 -> 1 ");
     expect_said("(unchanged)");
-    expect_said("  plan      1 step");
+    expect_said("  plan        1 step");
     expect_said("= fused(%0)");
 }
 
@@ -131,8 +131,8 @@ static void the_pipeline_stops_where_it_is_told(void **state) {
     assert_int_equal(duet("duet graph small_ops --pass fuse"), 0);
     expect_said("fused");
     assert_int_equal(duet("DUET_PASSES=-fuse duet graph small_ops --pass all"), 0);
-    expect_said("fuse      switched off by DUET_PASSES");
-    expect_said("plan      150 steps");
+    expect_said("fuse        switched off by DUET_PASSES");
+    expect_said("plan        150 steps");
 }
 
 static void an_unknown_pass_in_the_environment_is_told_once(void **state) {
@@ -363,7 +363,7 @@ static void each_level_of_the_ladder_tells_more(void **state) {
     for (int level = 0; level <= 4; level++) {
         snprintf(command, sizeof command, "DUET_DEBUG=%d %s", level, run);
         assert_int_equal(duet(command), 0);
-        assert_int_equal(strstr(said, "@sgd_step fold     (unchanged)") != NULL, level >= 2);
+        assert_int_equal(strstr(said, "@sgd_step fold        (unchanged)") != NULL, level >= 2);
         assert_int_equal(strstr(said, "plan @sgd_step: 4 steps") != NULL, level >= 3);
         assert_int_equal(strstr(said, "@sgd_step step 3: matmul_sgd(%0, %7, %2, %8)") != NULL,
                          level >= 4);
