@@ -113,7 +113,7 @@ static void derive_row(report *r, const bench_row *row, const lesson *l) {
     report_derive(r, best / hand, "%s.%s.ratio_to_hand", l->name, row->executor);
     if (l->flops > 0)
         report_derive(r, l->flops / best / 1e3, "%s.%s.gflops", l->name, row->executor);
-    if (strcmp(row->executor, "eager") == 0)
+    else if (strcmp(row->executor, "eager") == 0)
         report_derive(r, best * 1e3 / row->dispatches, "%s.eager.ns_per_op", l->name);
 }
 
