@@ -25,7 +25,8 @@ static bool near(const duet_tensor *a, const duet_tensor *b, double tolerance) {
 
 static bool agree(const duet_tensor *a, const duet_tensor *b, const lesson *l, const executor *x,
                   const char *what, int index, int call) {
-    if (x->by_hand && l->tolerance > 0 ? near(a, b, l->tolerance) : same_bits(a, b)) return true;
+    if (x->kind == BY_HAND && l->tolerance > 0 ? near(a, b, l->tolerance) : same_bits(a, b))
+        return true;
     for (int64_t i = 0, count = duet_tensor_count(a); i < count; i++) {
         double p = duet_item(a, i), q = duet_item(b, i);
         if (p == q || (isnan(p) && isnan(q))) continue;
@@ -41,7 +42,7 @@ static bool agree(const duet_tensor *a, const duet_tensor *b, const lesson *l, c
 
 /* One call by `x`, with its results in out[]. */
 static duet_status call(const executor *x, exercise *e, duet_tensor **out) {
-    if (x->by_hand) {
+    if (x->kind == BY_HAND) {
         for (int i = 0; i < e->lesson->n_out; i++) out[i] = e->out[i];
         return x->call(e);
     }

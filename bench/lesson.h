@@ -61,9 +61,11 @@ duet_tensor *held_variable(const char *name, duet_tensor *initial); /* takes `in
 
 /* ---- executors ------------------------------------------------------------------------------ */
 
+typedef enum executor_kind { OP_BY_OP, REPLAYED, BY_HAND } executor_kind;
+
 typedef struct executor {
     const char *name;
-    bool by_hand;
+    executor_kind kind;
     duet_status (*call)(void *exercise); /* one call; results go to sink() */
     int64_t (*traces)(void *exercise);
     void (*switch_on)(void *exercise, bool on);

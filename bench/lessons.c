@@ -145,19 +145,20 @@ static duet_status call_hand(void *context) {
 }
 
 const executor executors[] = {
-    {"eager", false, call_function, count_traces, run_eagerly},
-    {"graph", false, call_function, count_traces, NULL},
-    {"hand", true, call_hand, NULL, NULL},
+    {"eager", OP_BY_OP, call_function, count_traces, run_eagerly},
+    {"graph", REPLAYED, call_function, count_traces, NULL},
+    {"hand", BY_HAND, call_hand, NULL, NULL},
     {0},
 };
 
 const executor *executor_find(const char *name) {
-    duet_near near = {.name = name};
+    char known[128] = "";
     for (const executor *x = executors; x->name; x++) {
         if (strcmp(x->name, name) == 0) return x;
-        duet_near_offer(&near, x->name);
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", x->name);
     }
-    duet_fail(DUET_STATUS_NOT_FOUND, "expected an executor eager, graph or hand, got \"%s\"", name);
+    duet_fail(DUET_STATUS_NOT_FOUND, "expected an executor (%s), got \"%s\"", known, name);
     return NULL;
 }
 
@@ -166,8 +167,8 @@ contender contender_of(const executor *x, exercise *e) {
 }
 
 double exercise_dispatches(const executor *x, exercise *e) {
-    if (x->by_hand) return NAN;
-    if (!x->switch_on) {
+    if (x->kind == BY_HAND) return NAN;
+    if (x->kind == REPLAYED) {
         const duet_entry *entry = e->function->entries;
         return entry ? entry->plan->n_steps : NAN;
     }

@@ -13,7 +13,7 @@ fail() {
     echo "lint: $*"
     failures=$((failures + 1))
 }
-setting() { make -s "print-$1" | sed 's/^[^=]*= //'; }
+setting() { MAKEFLAGS= make -s "print-$1" | sed 's/^[^=]*= //'; }
 sources() { find "$@" -name '*.[ch]' 2>/dev/null | sort; }
 all=$(sources $layers)
 

@@ -19,7 +19,7 @@ for program in "$@"; do
     # cmocka lists its failures once more after the line "N test(s) run."; count what is above it.
     counts=$(awk '/test\(s\) run\.$/    { exit }
                   /^\[       OK \]/     { good++ }
-                  /^\[  (FAILED|ERROR)  \]/ && /FAILED/ { bad++ }
+                  /^\[  FAILED  \]/     { bad++ }
                   END                   { print good + 0, bad + 0 }' "$out")
     good=${counts% *} bad=${counts#* }
 

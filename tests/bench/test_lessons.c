@@ -15,7 +15,7 @@ static void executors_agree(void **state) {
     for (const lesson *const *l = lessons; *l; l++) {
         if ((*l)->run) continue;
         for (const executor *x = executors; x->name; x++) {
-            if (x->by_hand && !(*l)->hand) continue;
+            if (x->kind == BY_HAND && !(*l)->hand) continue;
             bool equal = false;
             const char *where = "";
             if (lesson_compare(*l, x, &equal, &where) != DUET_OK)
