@@ -19,11 +19,11 @@ OBJ     := $(DIR)/obj
 # -ffp-contract=off: eager, fused and compiled code must round alike; kernels that want FMA say so.
 # -fno-trapping-math -fno-math-errno: no value changes, but compare-and-select and sqrt vectorise.
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
-CFLAGS  ?= -O3 -g
+CFLAGS  ?= -O3 -g1
 FLAGS   := -std=gnu17 $(CFLAGS) -march=$(MARCH) -fPIC -ftls-model=initial-exec -pthread \
            -ffp-contract=off -fno-trapping-math -fno-math-errno -fno-semantic-interposition $(WARN)
 ifdef SAN
-FLAGS   := $(filter-out -O3,$(FLAGS)) -O2 -fsanitize=$(SAN) -fno-sanitize-recover=undefined \
+FLAGS   := $(filter-out -O3,$(FLAGS)) -O1 -fsanitize=$(SAN) -fno-sanitize-recover=undefined \
            -fno-omit-frame-pointer
 LDSAN   := -fsanitize=$(SAN)
 endif

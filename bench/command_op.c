@@ -46,8 +46,7 @@ static duet_status take_inputs(job *j, const words *files) {
     for (int i = 0; i < files->count; i++) {
         duet_tensor *x = npy_read(files->at[i]);
         if (!x) return duet_error_code();
-        if ((i < 32 && (j->op->writes >> i & 1)) ||
-            (j->op->traits & DUET_OP_BY_REFERENCE && i == 0)) {
+        if ((j->op->writes >> i & 1) || (j->op->traits & DUET_OP_BY_REFERENCE && i == 0)) {
             x = duet_variable_new(duet_op_input_name(j->op, i), x);
             if (!x) return duet_error_code();
             j->variables[j->n_variables++] = x;
@@ -76,7 +75,7 @@ static duet_status call_op(duet_tensor **out, duet_tensor *const *in, void *user
         operands[i] = j->in[i]->flags & DUET_TENSOR_VARIABLE ? j->in[i] : in[next++];
     TRY(duet_dispatch(out, j->op, j->attrs, operands, j->n_in));
     for (int i = 0, next = j->n_results; i < j->n_in && next < j->n_out; i++) {
-        if (i >= 32 || !(j->op->writes >> i & 1)) continue;
+        if (!(j->op->writes >> i & 1)) continue;
         out[next] = duet_read(j->in[i]);
         if (!out[next++]) return duet_error_code();
     }

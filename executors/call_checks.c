@@ -31,8 +31,7 @@ static duet_status resolve_read(duet_tensor **in, const duet_op *op) {
 
 duet_status duet_call_resolve(duet_tensor **in, const duet_op *op, int n_in) {
     for (int i = 0; i < n_in; i++) {
-        bool variable = in[i]->flags & DUET_TENSOR_VARIABLE,
-             written = i < 32 && (op->writes >> i & 1);
+        bool variable = in[i]->flags & DUET_TENSOR_VARIABLE, written = op->writes >> i & 1;
         CHECK(variable || !written, DUET_STATUS_ARGUMENT,
               "%s: %s: expected a variable, got a value %s", op->name, duet_op_input_name(op, i),
               DUET_SPEC_TEXT(&in[i]->spec));
@@ -46,6 +45,6 @@ duet_status duet_call_resolve(duet_tensor **in, const duet_op *op, int n_in) {
     }
     if (!duet_thread.trace)
         for (int i = 0; i < n_in; i++)
-            if (i < 32 && (op->writes >> i & 1)) TRY(duet_variable_make_unique(in[i], true));
+            if (op->writes >> i & 1) TRY(duet_variable_make_unique(in[i], true));
     return DUET_OK;
 }

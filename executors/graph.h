@@ -93,7 +93,7 @@ int32_t *duet_graph_count_uses(const duet_graph *graph);
 int32_t duet_graph_count_constants(const duet_graph *graph);
 
 static inline bool duet_node_writes(const duet_graph_node *node, int32_t input) {
-    return input < 32 && (node->op->writes >> input & 1); /* a set of 32 */
+    return node->op->writes >> input & 1;
 }
 /* True where the node must stay, and stay in order. */
 static inline bool duet_node_has_effect(const duet_graph_node *node) {

@@ -25,7 +25,7 @@ struct duet_tensor {
     duet_spec spec;
     void *data;             /* spec's elements; NULL when symbolic */
     duet_tensor *storage;   /* counted owner of `data` where that is another tensor, else NULL */
-    _Atomic uint64_t tapes; /* bit i: tape i of this thread follows this tensor */
+    _Atomic uint64_t tapes; /* bit i: the process's tape i follows this tensor */
     _Atomic uint32_t refs;
     uint32_t flags;
     int32_t value;      /* symbolic: value id in the trace ... */

@@ -32,21 +32,6 @@
 #define DUET_HAS_FMA 0
 #endif
 
-/* GCC sees a fused multiply-add in a loop over the lanes, but where its tuning prefers narrower
- * vectors (Intel's processors with AVX-512) it takes the vector apart: 16 times slower. So it is
- * given the instruction; clang, and GCC elsewhere, find it by themselves. */
-#if defined __FMA__ && !defined __clang__
-#define DUET_FMA_INSTRUCTION(name, a, b, c)                                                        \
-    do {                                                                                           \
-        __asm__(name " %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));                                    \
-        return c;                                                                                  \
-    } while (0)
-#else
-#define DUET_FMA_INSTRUCTION(name, a, b, c)                                                        \
-    do {                                                                                           \
-    } while (0)
-#endif
-
 #define DUET_VECTOR_BYTES (4 * DUET_VL)
 #define DUET_ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -55,6 +40,33 @@
 #define DUET_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define DUET_UNROLL _Pragma("GCC unroll 32")
+#endif
+
+/* a * b + c, rounded once where the processor can. clang sees the vector in a loop over the lanes,
+ * and so does GCC; but where GCC's tuning prefers narrower vectors (Intel's processors with
+ * AVX-512) it takes the vector apart, 16 times slower: so it is given the instruction. */
+#if !DUET_HAS_FMA
+#define DUET_DEFINE_FMA(bits, fused, instruction)                                                  \
+    DUET_ALWAYS_INLINE duet_vf##bits duet_vf##bits##_fma(duet_vf##bits a, duet_vf##bits b,         \
+                                                         duet_vf##bits c) {                        \
+        return a * b + c;                                                                          \
+    }
+#elif defined __FMA__ && !defined __clang__
+#define DUET_DEFINE_FMA(bits, fused, instruction)                                                  \
+    DUET_ALWAYS_INLINE duet_vf##bits duet_vf##bits##_fma(duet_vf##bits a, duet_vf##bits b,         \
+                                                         duet_vf##bits c) {                        \
+        __asm__(instruction " %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));                             \
+        return c;                                                                                  \
+    }
+#else
+#define DUET_DEFINE_FMA(bits, fused, instruction)                                                  \
+    DUET_ALWAYS_INLINE duet_vf##bits duet_vf##bits##_fma(duet_vf##bits a, duet_vf##bits b,         \
+                                                         duet_vf##bits c) {                        \
+        duet_vf##bits sum;                                                                         \
+        DUET_UNROLL                                                                                \
+        for (int i = 0; i < DUET_LANES_F##bits; i++) sum[i] = fused(a[i], b[i], c[i]);             \
+        return sum;                                                                                \
+    }
 #endif
 
 #define DUET_DEFINE_VECTOR(bits, real, integer, fused, instruction)                                \
@@ -74,16 +86,7 @@
     DUET_ALWAYS_INLINE duet_vf##bits duet_vf##bits##_all(real x) {                                 \
         return x - (duet_vf##bits){0};                                                             \
     }                                                                                              \
-    /* a * b + c, rounded once where the processor can. */                                         \
-    DUET_ALWAYS_INLINE duet_vf##bits duet_vf##bits##_fma(duet_vf##bits a, duet_vf##bits b,         \
-                                                         duet_vf##bits c) {                        \
-        if (!DUET_HAS_FMA) return a * b + c;                                                       \
-        DUET_FMA_INSTRUCTION(instruction, a, b, c);                                                \
-        duet_vf##bits sum;                                                                         \
-        DUET_UNROLL                                                                                \
-        for (int i = 0; i < DUET_LANES_F##bits; i++) sum[i] = fused(a[i], b[i], c[i]);             \
-        return sum;                                                                                \
-    }                                                                                              \
+    DUET_DEFINE_FMA(bits, fused, instruction)                                                      \
     /* max(x, 0) that keeps NaN and -0. */                                                         \
     DUET_ALWAYS_INLINE duet_vf##bits duet_vf##bits##_relu(duet_vf##bits x) {                       \
         return (duet_vf##bits)((duet_vi##bits)x & ~(duet_vi##bits)(x < (duet_vf##bits){0}));       \

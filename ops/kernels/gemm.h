@@ -65,8 +65,8 @@ typedef enum duet_gemm_path {
 duet_gemm_path duet_gemm_choice(const duet_gemm_shape *shape, duet_dtype dtype);
 const char *duet_gemm_path_name(duet_gemm_path path);
 
-/* Runs a given path, for tests and benchmarks. TILES, PANELS and BLAS take every shape; the others
- * only those that they are for. */
+/* Runs a given path, for tests and benchmarks. TILES, PANELS and BLAS take every shape without a 0;
+ * the others only those that they are for. */
 void duet_gemm_f32_by(duet_gemm_path path, float *c, const float *a, const float *b,
                       const duet_gemm_shape *shape, const duet_gemm_epilogue_f32 *epilogue);
 void duet_gemm_f64_by(duet_gemm_path path, double *c, const double *a, const double *b,

@@ -64,7 +64,7 @@ duet_status duet_dispatch(duet_tensor **out, const duet_op *op, const duet_attr 
     assert_true(n_in >= op->n_in && n_in <= (op->n_in_max ? op->n_in_max : op->n_in));
     for (int i = 0; i < n_in; i++) {
         if (!in[i]) return duet_error_code();
-        if (i < 32 && (op->writes >> i & 1)) TRY(duet_variable_make_unique(in[i], true));
+        if (op->writes >> i & 1) TRY(duet_variable_make_unique(in[i], true));
         in_specs[i] = &in[i]->spec;
         views[i] = (duet_view){in[i]->data, &in[i]->spec};
     }

@@ -201,8 +201,8 @@ static void check_size(int64_t m, int64_t n, int64_t k) {
 
 static void sizes_around_the_vectors_are_right(void **state) {
     (void)state;
-    static const int64_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 47, 50, 65};
-    static const int64_t depths[] = {0, 1, 2, 5, 33};
+    static const int64_t sizes[] = {0, 1, 2, 7, 8, 9, 16, 17, 33, 47, 65};
+    static const int64_t depths[] = {0, 1, 2, 33};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++)
             for (size_t p = 0; p < sizeof depths / sizeof *depths; p++)
