@@ -55,6 +55,7 @@ static duet_status bench(report *r, const choices *c) {
     for (int i = 0; i < c->lessons.count; i++) TRY(report_lesson(r, lesson_find(c->lessons.at[i])));
     if (!c->lessons.count && !c->sweep && !c->scaling)
         for (const lesson *const *l = lessons; *l; l++) TRY(report_lesson(r, *l));
+    if (c->full) TRY(report_contractions(r));
     if (c->sweep) TRY(report_sweep(r));
     if (c->scaling) TRY(report_scaling(r));
     if (c->compare) TRY(report_compare(r, c->compare));
@@ -91,23 +92,25 @@ const command command_bench = {
     .usage = "[LESSON ...] [--executor eager,graph,hand] [--threads N] [--quick|--full|--lesson]\n"
              "           [--sweep] [--scaling] [--json FILE] [--compare FILE]",
     .summary = "The lessons: the executors side by side, and the limit by hand",
-    .help = "Lessons: small_ops, big_matmul, train_step, tracing_cost (default: all).\n"
-            "\n"
-            "  --executor LIST  which of eager, graph and hand to measure\n"
-            "  --threads N      threads of the pool, and of OpenBLAS by hand\n"
-            "  --quick          a second in all, for a first look\n"
-            "  --full           many repeats, for figures to keep\n"
-            "  --lesson         calls and repeats as in the lesson's own text\n"
-            "  --sweep          how cost grows with the number of ops and of elements\n"
-            "  --scaling        from which size on a second core pays\n"
-            "  --json FILE      the figures, every sample among them\n"
-            "  --compare FILE   names what has become slower than in FILE by more than its noise\n"
-            "\n"
-            "Results are compared before anything is timed. `best` and `median` are of one call;\n"
-            "MAD is the median distance from the median; `first` and `second` are the calls that\n"
-            "trace and touch new memory; a call is normal when two in a row neither trace nor ask\n"
-            "the system for memory (warm-up: how many calls it took). Repeats of the executors\n"
-            "take turns. Exit status 1: results differ, a row was traced while it was timed, or\n"
-            "--compare found something.\n",
+    .help =
+        "Lessons: small_ops, big_matmul, train_step, tracing_cost (default: all).\n"
+        "\n"
+        "  --executor LIST  which of eager, graph and hand to measure\n"
+        "  --threads N      threads of the pool, and of OpenBLAS by hand\n"
+        "  --quick          a second in all, for a first look\n"
+        "  --full           many repeats, for figures to keep; and what share of a core's peak\n"
+        "                   small products have\n"
+        "  --lesson         calls and repeats as in the lesson's own text\n"
+        "  --sweep          how cost grows with the number of ops and of elements\n"
+        "  --scaling        from which size on a second core pays\n"
+        "  --json FILE      the figures, every sample among them\n"
+        "  --compare FILE   names what has become slower than in FILE by more than its noise\n"
+        "\n"
+        "Results are compared before anything is timed. `best` and `median` are of one call;\n"
+        "MAD is the median distance from the median; `first` and `second` are the calls that\n"
+        "trace and touch new memory; a call is normal when two in a row neither trace nor ask\n"
+        "the system for memory (warm-up: how many calls it took). Repeats of the executors\n"
+        "take turns. Exit status 1: results differ, a row was traced while it was timed, or\n"
+        "--compare found something.\n",
     .run = run,
 };
