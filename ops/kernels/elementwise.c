@@ -65,9 +65,9 @@ enum { CHUNK = 512 };
 
 typedef struct operand {
     const char *data;
-    size_t size; /* bytes an element */
-    duet_broadcast_kind kind;
-    duet_broadcast repeat; /* set where kind says so */
+    size_t size;           /* bytes an element */
+    duet_broadcast repeat; /* how it meets the result */
+    bool alike;            /* it is the same in every chunk */
 } operand;
 
 typedef struct job {
@@ -75,32 +75,39 @@ typedef struct job {
     char *out;
     size_t out_size;
     int arity;
-    bool repeats; /* some operand does */
+    int64_t chunk; /* elements at a time; 0: all at once, since no operand repeats */
     operand in[DUET_ELEMENTWISE_ARITY];
 } job;
 
-/* Elements begin .. begin + count - 1, at most CHUNK of them where an operand repeats. */
-static void run_chunk(const job *j, int64_t begin, int64_t count) {
-    _Alignas(64) char written_out[DUET_ELEMENTWISE_ARITY][CHUNK * sizeof(double)];
-    const void *at[DUET_ELEMENTWISE_ARITY] = {NULL};
-    for (int i = 0; i < j->arity; i++) {
-        const operand *x = &j->in[i];
-        if (x->kind == DUET_BROADCAST_REPEAT) {
-            at[i] = duet_broadcast_find(&x->repeat, x->data, x->size, begin, count);
-            if (at[i]) continue;
-            duet_broadcast_read(written_out[i], &x->repeat, x->data, x->size, begin, count);
-            at[i] = written_out[i];
-        } else {
-            at[i] = x->data + (x->kind == DUET_BROADCAST_SAME ? (size_t)begin * x->size : 0);
-        }
+typedef char written_out[CHUNK * sizeof(double)] __attribute__((aligned(64)));
+
+/* Where elements begin .. begin + count - 1 of the operand are, if need be in `buffer`, which holds
+ * those of the chunk before this one. */
+static const void *find_chunk(const operand *x, written_out buffer, int64_t begin, int64_t count,
+                              bool first) {
+    switch (x->repeat.kind) {
+    case DUET_BROADCAST_ONE: return x->data;
+    case DUET_BROADCAST_SAME: return x->data + (size_t)begin * x->size;
+    case DUET_BROADCAST_REPEAT: break;
     }
-    j->loop(j->out + (size_t)begin * j->out_size, at[0], at[1], at[2], count);
+    if (x->alike && !first) return buffer;
+    const void *found = duet_broadcast_find(&x->repeat, x->data, x->size, begin, count);
+    if (found && !x->alike) return found;
+    duet_broadcast_read(buffer, &x->repeat, x->data, x->size, begin, count);
+    return buffer;
 }
 
 static void run_range(void *context, int64_t begin, int64_t end) {
     const job *j = context;
-    int64_t most = j->repeats ? CHUNK : end - begin;
-    for (; begin < end; begin += most) run_chunk(j, begin, end - begin < most ? end - begin : most);
+    written_out buffers[DUET_ELEMENTWISE_ARITY];
+    const int64_t step = j->chunk ? j->chunk : end - begin;
+    for (int64_t i = begin; i < end; i += step) {
+        const void *at[DUET_ELEMENTWISE_ARITY] = {NULL};
+        int64_t count = end - i < step ? end - i : step;
+        for (int k = 0; k < j->arity; k++)
+            at[k] = find_chunk(&j->in[k], buffers[k], i, count, i == begin);
+        j->loop(j->out + (size_t)i * j->out_size, at[0], at[1], at[2], count);
+    }
 }
 
 static duet_status apply_general(const duet_elementwise *e, const duet_elementwise_code *code,
@@ -115,8 +122,11 @@ static duet_status apply_general(const duet_elementwise *e, const duet_elementwi
         x->data = in[i].data;
         x->size = duet_dtype_size((duet_dtype)in[i].spec->dtype);
         duet_broadcast_init(&x->repeat, &in[i].spec->shape, &out->spec->shape);
-        x->kind = x->repeat.kind;
-        j.repeats |= x->kind == DUET_BROADCAST_REPEAT;
+        if (x->repeat.kind != DUET_BROADCAST_REPEAT) continue;
+        int64_t period = duet_broadcast_period(&x->repeat);
+        if (period > CHUNK) period = 0;
+        if (!j.chunk) j.chunk = period ? CHUNK / period * period : CHUNK;
+        x->alike = period && j.chunk % period == 0;
     }
     duet_parallel_for(count, (int64_t)(DUET_ELEMENTWISE_GRAIN / e->cost) + CHUNK, run_range, &j);
     return DUET_OK;

@@ -145,7 +145,10 @@ static duet_tensor *product(random_run *run) {
     size.at[rank - 2] = 1;
     duet_tensor *w = duet_matmul_flags(x, x, true, false);
     duet_tensor *bias = duet_reshape(duet_slice(w, begin, size), SHAPE_OF_LIST);
-    return duet_dense(x, w, bias, random_below(run, 2) ? "relu" : NULL);
+    bool relu = random_below(run, 2);
+    if (rank == 2 && random_below(run, 2)) return duet_dense(x, w, bias, relu ? "relu" : NULL);
+    duet_tensor *sum = duet_add(duet_matmul(x, w), bias);
+    return relu ? duet_relu(sum) : sum;
 }
 
 static duet_tensor *part_of(random_run *run, duet_tensor *x) {
