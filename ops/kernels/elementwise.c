@@ -1,5 +1,6 @@
 #include "kernels/elementwise.h"
 
+#include "core/cost.h"
 #include "core/infer.h"
 #include "kernels/broadcast.h"
 #include "pool.h"
@@ -36,13 +37,10 @@ duet_status duet_elementwise_infer(duet_spec *out, const duet_op_call *call) {
 }
 
 duet_cost duet_elementwise_cost(const duet_op_call *call, const duet_spec *out) {
-    double count = 1, bytes = 0;
-    for (int64_t i = 0; i < out->shape.rank; i++)
-        if (out->shape.dims[i] != DUET_FREE_DIM) count *= (double)out->shape.dims[i];
-    for (int i = 0; i < call->n_in; i++)
-        if (!duet_shape_is_free(&call->in[i]->shape)) bytes += (double)duet_spec_bytes(call->in[i]);
-    bytes += count * (double)duet_dtype_size((duet_dtype)out->dtype);
-    return (duet_cost){.flops = count * call->op->elementwise->cost, .bytes = bytes};
+    double bytes = duet_cost_bytes(out);
+    for (int i = 0; i < call->n_in; i++) bytes += duet_cost_bytes(call->in[i]);
+    return (duet_cost){.flops = duet_cost_elements(out) * call->op->elementwise->cost,
+                       .bytes = bytes};
 }
 
 const duet_elementwise *duet_elementwise_of(duet_dtype *dtype, const duet_op *op,
@@ -60,8 +58,7 @@ const duet_elementwise *duet_elementwise_of(duet_dtype *dtype, const duet_op *op
     return e;
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* Elements of an operand that repeats are written out this many at a time: a stack buffer. */
 enum { CHUNK = 512 };
@@ -127,9 +124,10 @@ static duet_status apply_general(const duet_elementwise *e, const duet_elementwi
 
 enum { SMALL = 2048 }; /* elements that no expression makes worth splitting */
 
-duet_status duet_elementwise_apply(const duet_elementwise *e, duet_dtype dtype,
-                                   const duet_view *out, const duet_view *in) {
-    const duet_elementwise_code *code = &e->code[dtype];
+duet_status duet_elementwise_run(const duet_kernel *kernel) {
+    const duet_elementwise *e = kernel->op->elementwise;
+    const duet_view *out = kernel->out, *in = kernel->in;
+    const duet_elementwise_code *code = &e->code[in[e->arity - 1].spec->dtype];
     const void *at[DUET_ELEMENTWISE_ARITY] = {NULL};
     int64_t count = duet_shape_count(&out->spec->shape);
     if (count == 0) return DUET_OK;
@@ -152,10 +150,4 @@ duet_status duet_elementwise_apply(const duet_elementwise *e, duet_dtype dtype,
     if (!plain) return apply_general(e, code, scalars, out, in, count);
     code->loops[scalars](out->data, at[0], at[1], at[2], count);
     return DUET_OK;
-}
-
-duet_status duet_elementwise_run(const duet_kernel *kernel) {
-    const duet_elementwise *e = kernel->op->elementwise;
-    duet_dtype dtype = (duet_dtype)kernel->in[e->arity - 1].spec->dtype;
-    return duet_elementwise_apply(e, dtype, kernel->out, kernel->in);
 }

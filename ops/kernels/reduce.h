@@ -56,8 +56,7 @@ typedef const void *(*duet_reduce_source)(void *context, void *scratch, int64_t 
 void duet_reduce_runs(const duet_reduction *reduction, duet_dtype dtype, void *out, int64_t rows,
                       int64_t run, double cost, duet_reduce_source source, void *context);
 
-/* ---- for the ops: kernels/reduce_op.c -----------------------------------------------------------
- */
+/* ---- for the ops: kernels/reduce_op.c -------------------------------------------------------- */
 
 /* `infer`, `run` and `cost` of an op with the attributes "axes" and "keepdims", in this order. */
 duet_status duet_reduce_infer(duet_spec *out, const duet_op_call *call);
@@ -75,8 +74,7 @@ duet_cost duet_reduce_cost(const duet_op_call *call, const duet_spec *out);
 /* The attributes of a call of such an op. */
 #define DUET_REDUCE_ATTRS(axes_given, keep) ((duet_attr[]){{.ints = (axes_given)}, {.b = (keep)}})
 
-/* ---- broadcast_like and sum_to_like: attributes "axes" and "mean", in this order ----------------
- */
+/* ---- broadcast_like and sum_to_like: attributes "axes" and "mean", in this order ------------- */
 
 /* `smaller` with its missing `axes`, of a shape of `rank`, put back as 1. */
 duet_shape duet_reduce_align(const duet_shape *smaller, const duet_ints *axes, int64_t rank);
