@@ -56,6 +56,164 @@ static void gradients_go_through_the_branch_taken(void **state) {
     duet_function_free(f);
 }
 
+/* ---- what only one branch uses ----------------------------------------------------------------
+ */
+
+/* A branch that does not use in[1], and one that does. */
+static duet_status first_only(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = duet_mul(in[0], duet_f32(5));
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status second_too(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = duet_mul(in[0], in[1]);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status one_or_both(duet_tensor **out, duet_tensor *const *in, void *user) {
+    duet_tensor *pred = duet_greater(in[0], duet_f32(0));
+    return duet_cond(out, 1, pred, first_only, second_too, in, 2, user);
+}
+
+/* d/dx and d/dw of one_or_both(x, w). */
+static void both_slopes(duet_tensor **grads, duet_function *f, float x, float w) {
+    duet_tape *tape = duet_tape_new(false);
+    duet_tensor *in[] = {duet_f32(x), duet_f32(w)}, *y;
+    for (int i = 0; i < 2; i++) EXPECT_OK(duet_tape_watch(tape, in[i]));
+    EXPECT_OK(f ? duet_call(f, &y, in) : one_or_both(&y, in, NULL));
+    EXPECT_OK(duet_gradient(grads, tape, y, in, 2));
+    duet_tape_free(tape);
+}
+
+/* Eagerly the other branch was never there, so nothing depends on w: NULL without error. A graph
+ * holds both branches, and which one is taken is data: zeros. */
+static void what_only_the_other_branch_uses_has_gradient_null_or_zeros(void **state) {
+    (void)state;
+    duet_function *f = duet_function_new("one_or_both", one_or_both, 2, 1, NULL);
+    duet_tensor *eager[2], *graph[2];
+    both_slopes(eager, NULL, 2, 3);
+    both_slopes(graph, f, 2, 3);
+    EXPECT(eager[0], 5);
+    EXPECT(graph[0], 5);
+    assert_null(eager[1]);
+    assert_int_equal(duet_error_code(), DUET_OK);
+    EXPECT(graph[1], 0);
+    both_slopes(eager, NULL, -2, 3); /* the branch that uses both: the same from either */
+    both_slopes(graph, f, -2, 3);
+    EXPECT(eager[0], 3);
+    EXPECT(eager[1], -2);
+    EXPECT_SAME(graph[0], eager[0]);
+    EXPECT_SAME(graph[1], eager[1]);
+    assert_int_equal(duet_trace_count(f), 1);
+    duet_function_free(f);
+}
+
+/* ---- effects -----------------------------------------------------------------------------------
+ */
+
+typedef struct counters {
+    duet_tensor *count, *rng;
+} counters;
+
+static duet_status counted(duet_tensor **out, duet_tensor *const *in, void *user) {
+    const counters *c = user;
+    TRY(duet_assign_add(c->count, duet_f32(1)));
+    duet_random_uniform(DUET_SHAPE(3), DUET_F32, c->rng, 0, 1);
+    out[0] = duet_neg(in[0]);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status unchanged(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = in[0];
+    return DUET_OK;
+}
+
+/* The same inside another cond. */
+static duet_status counted_inside(duet_tensor **out, duet_tensor *const *in, void *user) {
+    return duet_cond(out, 1, duet_bool(true), counted, unchanged, in, 1, user);
+}
+
+static duet_status below_2(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = duet_greater(duet_f32(2), in[0]); /* two rounds from 0 */
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status counted_round(duet_tensor **out, duet_tensor *const *in, void *user) {
+    const counters *c = user;
+    TRY(duet_assign_add(c->count, duet_f32(10)));
+    out[0] = duet_add(in[0], duet_f32(1));
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+/* Uses none of the results of its cond and while; reads the count before and after. */
+static duet_status effects_alone(duet_tensor **out, duet_tensor *const *in, void *user) {
+    const counters *c = user;
+    duet_tensor *unused[1], *zero = duet_f32(0), *pred = duet_greater(in[0], zero);
+    out[0] = duet_read(c->count);
+    TRY(duet_cond(unused, 1, pred, counted, unchanged, in, 1, user));
+    TRY(duet_cond(unused, 1, pred, counted_inside, unchanged, in, 1, user));
+    out[1] = duet_read(c->count);
+    TRY(duet_while(unused, below_2, counted_round, &zero, 1, user));
+    out[2] = duet_read(c->count);
+    return out[2] ? DUET_OK : duet_error_code();
+}
+
+static void effects_happen_though_no_result_is_used(void **state) {
+    (void)state;
+    duet_tensor *states[2];
+    for (int graph = 0; graph <= 1; graph++) {
+        counters c = {duet_variable_new("count", duet_f32(0)), duet_rng_new(5)};
+        duet_function *f = duet_function_new("effects_alone", effects_alone, 1, 3, &c);
+        duet_tensor *out[3];
+        bool before = duet_run_eagerly(!graph);
+        static const double wanted[][3] = {{0, 2, 22}, {22, 24, 44}, {44, 44, 64}};
+        for (int call = 0; call < 3; call++) { /* the last with the branch that counts nothing */
+            EXPECT_OK(duet_call(f, out, (duet_tensor *[]){duet_f32(call < 2 ? 1 : -1)}));
+            for (int i = 0; i < 3; i++) EXPECT(out[i], wanted[call][i]);
+        }
+        duet_run_eagerly(before);
+        states[graph] = duet_reshape(duet_read(c.rng), SHAPE(4)); /* drawn as often */
+        duet_function_free(f);
+        duet_release(c.count);
+        duet_release(c.rng);
+    }
+    EXPECT_SAME(states[0], states[1]);
+}
+
+static duet_status check_log(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    duet_check_numerics(duet_log(in[0]), "of log");
+    out[0] = in[0];
+    return DUET_OK;
+}
+
+static duet_status check_log_inside(duet_tensor **out, duet_tensor *const *in, void *user) {
+    return duet_cond(out, 1, duet_bool(true), check_log, unchanged, in, 1, user);
+}
+
+static duet_tensor *checked_in_a_branch(duet_tensor *x) {
+    duet_tensor *unused[1];
+    duet_tensor *pred = duet_bool(true);
+    return duet_cond(unused, 1, pred, check_log_inside, unchanged, &x, 1, NULL) == DUET_OK
+               ? duet_mul(x, x)
+               : NULL;
+}
+
+/* An effect without a variable, two sub-graphs down. */
+static void a_check_inside_of_branches_is_kept(void **state) {
+    (void)state;
+    duet_function *f = duet_function_unary("checked_in_a_branch", checked_in_a_branch);
+    EXPECT(duet_call_unary(f, F32(SHAPE(2), 1, 3)), 1, 9);
+    assert_null(duet_call_unary(f, F32(SHAPE(2), 0, 3)));
+    EXPECT_ERROR(duet_error_code(), "got -Inf as element 0 of f32[2]: of log");
+    EXPECT(duet_call_unary(f, F32(SHAPE(2), 2, 3)), 4, 9);
+    duet_function_free(f);
+}
+
 /* ---- while ------------------------------------------------------------------------------------
  */
 
@@ -172,9 +330,15 @@ static void a_state_that_changes_shape_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(cond_takes_the_branch_of_the_moment), TEST(gradients_go_through_the_branch_taken),
-        TEST(a_while_is_the_unrolled_loop),        TEST(gradients_go_back_through_every_round),
-        TEST(a_body_sees_what_is_around_it),       TEST(a_state_that_changes_shape_is_refused),
+        TEST(cond_takes_the_branch_of_the_moment),
+        TEST(gradients_go_through_the_branch_taken),
+        TEST(a_while_is_the_unrolled_loop),
+        TEST(gradients_go_back_through_every_round),
+        TEST(what_only_the_other_branch_uses_has_gradient_null_or_zeros),
+        TEST(effects_happen_though_no_result_is_used),
+        TEST(a_check_inside_of_branches_is_kept),
+        TEST(a_body_sees_what_is_around_it),
+        TEST(a_state_that_changes_shape_is_refused),
     };
     return cmocka_run_group_tests_name("control flow", tests, NULL, NULL);
 }

@@ -290,7 +290,8 @@ static duet_status loop_body(duet_tensor **out, duet_tensor *const *in, void *us
     return out[0] && out[1] ? DUET_OK : duet_error_code();
 }
 
-/* Not under a tape: a branch that is not taken has no gradient eagerly, and zeros in a graph. */
+/* Not under a tape: what only the branch not taken uses has gradient NULL eagerly, zeros in a
+ * graph. */
 static void control_flow(random_run *run) {
     if (run->depth || !run->inner) return;
     duet_tensor *x = any_float(run), *out[2];
