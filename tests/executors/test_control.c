@@ -110,12 +110,116 @@ static void what_only_the_other_branch_uses_has_gradient_null_or_zeros(void **st
     duet_function_free(f);
 }
 
-/* ---- effects -----------------------------------------------------------------------------------
- */
-
 typedef struct counters {
     duet_tensor *count, *rng;
 } counters;
+
+static duet_status unchanged(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = in[0];
+    return DUET_OK;
+}
+
+/* ---- sums of gradients -------------------------------------------------------------------------
+ */
+
+static duet_status steep(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = duet_mul(duet_mul(in[0], in[0]), duet_exp(in[0]));
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status once(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = duet_greater(duet_f32(1), in[1]);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status steep_round(duet_tensor **out, duet_tensor *const *in, void *user) {
+    out[1] = duet_add(in[1], duet_f32(1));
+    return steep(out, in, user);
+}
+
+/* d/dx of steep(x) as a branch and as a round, where x has other uses as well. */
+static duet_status slope_of_many_uses(duet_tensor **out, duet_tensor *const *in, void *user) {
+    duet_tensor *x = in[0], *y[1], *z[2], *yes = duet_bool(true);
+    duet_tape *tape = duet_tape_new(false);
+    duet_status status = duet_tape_watch(tape, x);
+    if (status == DUET_OK) status = duet_cond(y, 1, yes, steep, unchanged, &x, 1, user);
+    duet_tensor *first[] = {x, duet_f32(0)};
+    if (status == DUET_OK) status = duet_while(z, once, steep_round, first, 2, user);
+    duet_tensor *sum = duet_add(duet_add(y[0], z[0]), duet_mul(duet_tanh(x), x));
+    if (status == DUET_OK) status = duet_gradient(out, tape, sum, &x, 1);
+    duet_tape_free(tape);
+    return status;
+}
+
+/* A sub-graph's gradient is one number to the sum over the uses of x; so is a body's, eagerly. */
+static void a_body_s_part_of_a_gradient_is_summed_by_itself(void **state) {
+    (void)state;
+    float data[100];
+    for (int i = 0; i < 100; i++) data[i] = 0.037f * (float)i - 1.7f;
+    duet_tensor *x = duet_from_data(SHAPE(100), DUET_F32, data), *eager, *graph;
+    duet_function *f = duet_function_new("slope_of_many_uses", slope_of_many_uses, 1, 1, NULL);
+    EXPECT_OK(slope_of_many_uses(&eager, &x, NULL));
+    EXPECT_OK(duet_call(f, &graph, &x));
+    EXPECT_SAME(eager, graph);
+    for (int i = 0; i < 100; i++) { /* 2 (2 x + x x) e^x + x / cosh^2 x + tanh x */
+        double at = data[i], c = cosh(at);
+        double right = 2 * (2 * at + at * at) * exp(at) + at / (c * c) + tanh(at);
+        assert_true(fabs(duet_item(eager, i) - right) < 1e-5 * (1 + fabs(right)));
+    }
+    duet_function_free(f);
+}
+
+/* ---- variables as arguments
+ * ---------------------------------------------------------------------- */
+
+static duet_status count_and_give(duet_tensor **out, duet_tensor *const *in, void *user) {
+    const counters *c = user;
+    TRY(duet_assign_add(c->count, duet_f32(1)));
+    out[0] = in[0];
+    out[1] = c->count; /* the variable: its value as of now is meant */
+    return DUET_OK;
+}
+
+static duet_status stop(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = duet_greater(duet_f32(-1), duet_abs(in[0]));
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+/* Gives what the body gets and gives, and the state of a while that takes no round. */
+static duet_status variable_in_and_out(duet_tensor **out, duet_tensor *const *in, void *user) {
+    const counters *c = user;
+    duet_tensor *count[] = {c->count}, *state[1];
+    TRY(duet_while(state, stop, unchanged, count, 1, user));
+    TRY(duet_cond(out, 2, duet_greater(in[0], duet_f32(0)), count_and_give, count_and_give, count,
+                  1, user));
+    TRY(duet_assign_add(c->count, duet_f32(10)));
+    out[2] = state[0];
+    return DUET_OK;
+}
+
+static void a_body_gets_and_gives_values(void **state) {
+    (void)state;
+    for (int graph = 0; graph <= 1; graph++) {
+        counters c = {.count = duet_variable_new("count", duet_f32(0))};
+        duet_function *f = duet_function_new("variable_in_and_out", variable_in_and_out, 1, 3, &c);
+        duet_tensor *out[3], *one = duet_f32(1);
+        for (int call = 0; call < 3; call++) {
+            EXPECT_OK(graph ? duet_call(f, out, &one) : variable_in_and_out(out, &one, &c));
+            EXPECT(out[0], 11 * call);
+            EXPECT(out[1], 11 * call + 1);
+            EXPECT(out[2], 11 * call);
+        }
+        duet_function_free(f);
+        duet_release(c.count);
+    }
+}
+
+/* ---- effects -----------------------------------------------------------------------------------
+ */
 
 static duet_status counted(duet_tensor **out, duet_tensor *const *in, void *user) {
     const counters *c = user;
@@ -123,12 +227,6 @@ static duet_status counted(duet_tensor **out, duet_tensor *const *in, void *user
     duet_random_uniform(DUET_SHAPE(3), DUET_F32, c->rng, 0, 1);
     out[0] = duet_neg(in[0]);
     return out[0] ? DUET_OK : duet_error_code();
-}
-
-static duet_status unchanged(duet_tensor **out, duet_tensor *const *in, void *user) {
-    (void)user;
-    out[0] = in[0];
-    return DUET_OK;
 }
 
 /* The same inside another cond. */
@@ -335,6 +433,8 @@ int main(void) {
         TEST(a_while_is_the_unrolled_loop),
         TEST(gradients_go_back_through_every_round),
         TEST(what_only_the_other_branch_uses_has_gradient_null_or_zeros),
+        TEST(a_body_s_part_of_a_gradient_is_summed_by_itself),
+        TEST(a_body_gets_and_gives_values),
         TEST(effects_happen_though_no_result_is_used),
         TEST(a_check_inside_of_branches_is_kept),
         TEST(a_body_sees_what_is_around_it),
