@@ -290,16 +290,17 @@ static duet_status loop_body(duet_tensor **out, duet_tensor *const *in, void *us
     return out[0] && out[1] ? DUET_OK : duet_error_code();
 }
 
-/* Not under a tape: what only the branch not taken uses has gradient NULL eagerly, zeros in a
- * graph. */
+/* Under a tape both branches use the same, and under two (for second order) there is none: what
+ * only the branch not taken uses has gradient NULL eagerly, zeros in a graph. And no variables: a
+ * sub-graph with state has no gradient. */
 static void control_flow(random_run *run) {
-    if (run->depth || !run->inner) return;
+    if (!run->inner || run->depth == 2) return;
     duet_tensor *x = any_float(run), *out[2];
     if (!x) return duet_error_clear();
     control c = {.around = duet_full(DUET_SCALAR, duet_tensor_dtype(x), 0.25),
                  .variable = run->variables[random_below(run, PROGRAM_VARIABLES)],
-                 .kind = random_below(run, 4)};
-    duet_tensor *around = of_dtype(run, duet_tensor_dtype(x));
+                 .kind = run->depth ? 0 : random_below(run, 4)};
+    duet_tensor *around = run->depth ? NULL : of_dtype(run, duet_tensor_dtype(x));
     if (around && around->spec.shape.rank == 0) c.around = around;
     duet_status status;
     if (random_below(run, 2)) {
@@ -309,7 +310,9 @@ static void control_flow(random_run *run) {
     } else {
         status = duet_while(out, goes_on, loop_body, (duet_tensor *[]){x, duet_i32(0)}, 2, &c);
     }
-    random_push(run, status == DUET_OK ? out[0] : NULL);
+    /* Eagerly a branch may give its input itself, which a later tape could watch: in a graph not.
+     */
+    random_push(run, status == DUET_OK ? duet_neg(out[0]) : NULL);
 }
 
 void random_step(random_run *run) {
@@ -328,9 +331,9 @@ void random_step(random_run *run) {
         random_push(run, movement(run));
     else if (kind < 90)
         random_push(run, use_variable(run));
-    else if (kind < 95)
+    else if (kind < 94)
         write_variable(run);
-    else if (kind < 97)
+    else if (kind < 96)
         call_inner(run);
     else if (kind < 98)
         control_flow(run);
