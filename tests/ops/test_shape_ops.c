@@ -103,7 +103,7 @@ static void test_tensors_that_cannot_be(void **state) {
         {SHAPE(2, 2, 1, one << 61), DUET_STATUS_OVERFLOW, "[2,2,1,2305843009213693952]"},
         {SHAPE((one << 59) + 1), DUET_STATUS_OVERFLOW, "[576460752303423489]"},
         {SHAPE((one << 62) + 2), DUET_STATUS_OVERFLOW, "[4611686018427387906]"},
-        {SHAPE(-1, 3), DUET_STATUS_SHAPE, "got -1 as dimension 0 of [-1,3]"},
+        {SHAPE(-1, 3), DUET_STATUS_SHAPE, "got -1 as dimension 0 of"},
     };
     const float some[4] = {0};
     duet_memory_stats before = duet_memory_get_stats();
