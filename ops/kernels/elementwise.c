@@ -31,7 +31,7 @@ duet_status duet_elementwise_infer(duet_spec *out, const duet_op_call *call) {
             return infer_slowly(out, call);
         widest = x;
     }
-    *out = *widest; /* as one: a copy in parts is slow to read back as a whole */
+    duet_spec_copy(out, widest);
     if (e->out_is_bool) out->dtype = DUET_BOOL;
     return DUET_OK;
 }
@@ -127,27 +127,23 @@ enum { SMALL = 2048 }; /* elements that no expression makes worth splitting */
 duet_status duet_elementwise_run(const duet_kernel *kernel) {
     const duet_elementwise *e = kernel->op->elementwise;
     const duet_view *out = kernel->out, *in = kernel->in;
-    const duet_elementwise_code *code = &e->code[in[e->arity - 1].spec->dtype];
-    const void *at[DUET_ELEMENTWISE_ARITY] = {NULL};
+    const int arity = e->arity;
+    const duet_elementwise_code *code = &e->code[in[arity - 1].spec->dtype];
     int64_t count = duet_shape_count(&out->spec->shape);
-    if (count == 0) return DUET_OK;
+    if (__builtin_expect(count == 0, 0)) return DUET_OK;
     int scalars = 0;
     bool plain = count < SMALL || (double)count * e->cost < 2 * DUET_ELEMENTWISE_GRAIN;
-    for (int i = 0; i < e->arity; i++) {
+    for (int i = 0; i < arity && arity > 1; i++) {
         /* As many elements as the result has, after broadcasting, are the same ones in order. */
-        at[i] = in[i].data;
-        if (in[i].spec->shape.rank == 0 && count > 1) {
-            scalars |= 1 << i;
-            continue;
-        }
         int64_t own = duet_shape_count(&in[i].spec->shape);
         if (own == count) continue;
-        if (own == 1)
-            scalars |= 1 << i;
-        else
+        if (__builtin_expect(own != 1, 0))
             plain = false;
+        else
+            scalars |= 1 << i;
     }
-    if (!plain) return apply_general(e, code, scalars, out, in, count);
-    code->loops[scalars](out->data, at[0], at[1], at[2], count);
+    if (__builtin_expect(!plain, 0)) return apply_general(e, code, scalars, out, in, count);
+    code->loops[scalars](out->data, in[0].data, arity > 1 ? in[1].data : NULL,
+                         arity > 2 ? in[2].data : NULL, count);
     return DUET_OK;
 }
