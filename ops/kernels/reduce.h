@@ -21,8 +21,7 @@ enum {
 
 /* An operation's code for one type; made by kernels/reduce.inc. */
 typedef struct duet_reduction_code {
-    /* *out from `count` side by side, of at most DUET_REDUCE_BLOCK bytes; from none: the identity
-     */
+    /* *out from `count` side by side, of at most DUET_REDUCE_BLOCK bytes; sums of none are 0 */
     void (*block)(void *out, const void *x, int64_t count);
     /* out[j] from x[i * stride + j] for i < rows, at most DUET_REDUCE_ROWS, and j < columns */
     void (*columns)(void *out, const void *x, int64_t rows, int64_t stride, int64_t columns);
@@ -36,7 +35,7 @@ struct duet_reduction {
     bool refuses_none;               /* of no elements there is no result (max) */
 };
 
-extern const duet_reduction_code duet_reduce_sum[3]; /* x + y, identity 0 */
+extern const duet_reduction_code duet_reduce_sum[3]; /* x + y; of none: 0 */
 
 /* Reduces in[0] over the axes in the set `axes` (bit per axis); `out` has as many elements as the
  * others' product, with or without the reduced axes as 1. */

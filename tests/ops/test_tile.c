@@ -241,12 +241,15 @@ static void random_programs_equal_op_by_op(void **state) {
 static void random_programs_broadcast(void **state) {
     (void)state;
     static program p;
-    const duet_shape shapes[] = {SHAPE(3, 67),    SHAPE(64, 64), SHAPE(5, 2, 7), SHAPE(10, 300),
-                                 SHAPE(2, 700),   SHAPE(100, 3), SHAPE(1, 1),    SHAPE(0, 3),
-                                 SHAPE(4, 1, 33), DUET_SCALAR};
+    const duet_shape shapes[] = {SHAPE(3, 67), SHAPE(64, 64), SHAPE(5, 2, 7), SHAPE(10, 300),
+                                 SHAPE(2, 700), SHAPE(100, 3), SHAPE(1, 1), SHAPE(0, 3),
+                                 SHAPE(4, 1, 33), DUET_SCALAR,
+                                 /* around one, two and three tiles of either size */
+                                 SHAPE(63), SHAPE(127), SHAPE(128), SHAPE(129), SHAPE(2, 128),
+                                 SHAPE(257), SHAPE(383), SHAPE(3, 43), SHAPE(2, 191), SHAPE(7, 55)};
     for (size_t s = 0; s < LENGTH(shapes); s++)
         for (size_t t = 0; t < LENGTH(types); t++)
-            for (uint64_t k = 0; k < 20; k++) {
+            for (uint64_t k = 0; k < 12; k++) {
                 duet_scope_open();
                 make_random(&p, types[t], shapes[s], 10000 + 100 * s + k);
                 run_and_compare(&p);
@@ -378,6 +381,42 @@ static void an_output_may_overwrite_an_input(void **state) {
     }
 }
 
+/* The same of any program: out[0] in the memory of one of the inputs of its type and shape. */
+static void run_in_place(const program *p, int over) {
+    void *in[DUET_MAX_INPUTS], *out[DUET_MAX_OUTPUTS];
+    duet_tile_program *compiled = duet_tile_compile(&p->source);
+    assert_non_null(compiled);
+    copy_inputs(in, p);
+    for (int i = 0; i < p->source.n_out; i++)
+        out[i] = i == 0 ? in[over] : malloc(8 * (size_t)duet_shape_count(&p->source.shape));
+    assert_int_equal(duet_tile_run(compiled, (const void *const *)in, out), DUET_OK);
+    for (int i = 0; i < p->source.n_out; i++)
+        expect_same(spread(p->values[p->out[i]], &p->source.shape), out[i], p);
+    for (int i = 1; i < p->source.n_out; i++) free(out[i]);
+    for (int i = 0; i < p->source.n_in; i++) free(in[i]);
+    duet_tile_free(compiled);
+}
+
+static void random_programs_run_in_place(void **state) {
+    (void)state;
+    static program p;
+    const duet_shape shapes[] = {SHAPE(1),   SHAPE(15),  SHAPE(67),     SHAPE(128),
+                                 SHAPE(129), SHAPE(300), SHAPE(10, 30), SHAPE(3, 200)};
+    int runs = 0;
+    for (size_t s = 0; s < LENGTH(shapes); s++)
+        for (size_t t = 0; t < LENGTH(types); t++)
+            for (uint64_t k = 0; k < 10; k++) {
+                duet_scope_open();
+                make_random(&p, types[t], shapes[s], 80000 + 100 * s + k);
+                for (int i = 0; i < p.source.n_in; i++)
+                    if (duet_shape_equal(&p.in[i]->shape, &shapes[s]) &&
+                        p.in[i]->dtype == (int64_t)p.out_dtypes[0])
+                        run_in_place(&p, i), runs++;
+                duet_scope_close(NULL);
+            }
+    assert_true(runs > 200);
+}
+
 static void *run_longest(void *argument) {
     duet_scope_open();
     static program p;
@@ -439,6 +478,7 @@ int main(void) {
         TEST(fifty_steps_round_as_fifty_steps),
         TEST(many_values_may_wait),
         TEST(an_output_may_overwrite_an_input),
+        TEST(random_programs_run_in_place),
         TEST(the_longest_program_needs_little_stack),
         TEST(results_do_not_depend_on_threads),
         TEST(programs_print_themselves),
