@@ -163,7 +163,7 @@ static void read_chart(chart *c) {
         assert_int_equal(sscanf(line, "%ld %ld %ld %d %d", &number, &offset, &bytes, &first, &last),
                          5);
         c->offsets[c->count] = offset;
-        c->lives[c->count++] = (duet_lifetime){bytes, first, last};
+        c->lives[c->count++] = (duet_lifetime){bytes, first, last, 0, 0};
     }
 }
 
