@@ -8,6 +8,7 @@
 #include "plan_memory.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 typedef enum duet_place_kind {
     DUET_PLACE_NONE,     /* nothing uses it */
@@ -53,7 +54,8 @@ typedef struct duet_plan {
     bool *written; /* per variable: this graph or a body in it writes it */
     bool uses_variables, writes_variables;
 
-    pthread_mutex_t lock; /* guards `idle` */
+    _Atomic(duet_instance *) ready; /* NULL: look among the idle ones */
+    pthread_mutex_t lock;           /* guards `idle` */
     duet_instance *idle;
 } duet_plan;
 
@@ -73,8 +75,9 @@ int32_t duet_plan_in_place_of(const duet_plan *plan, int32_t node);
 int32_t duet_plan_count_in_place(const duet_plan *plan); /* steps of which that is so */
 int32_t duet_plan_count_forks(const duet_plan *plan);
 
-/* Steps with the places of their results and, in a fork, their branch as a letter; then the buffers: offset, bytes, first and last step that
- * need them, lifetimes as a chart; arena bytes against the lower bound. */
+/* Steps with the places of their results and, in a fork, their branch as a letter; then the
+ * buffers: offset, bytes, first and last step that need them, lifetimes as a chart; arena bytes
+ * against the lower bound. */
 void duet_plan_print(FILE *file, const duet_plan *plan);
 
 #endif

@@ -69,15 +69,23 @@ static duet_instance *new_instance(const duet_plan *plan) {
     return instance;
 }
 
+/* One instance waits where a single exchange takes it; further ones, of calls at the same time,
+ * wait in a list behind the lock. A loop's body takes and returns its instance once a round. */
 static duet_instance *take_instance(duet_plan *plan) {
+    duet_instance *instance = atomic_exchange_explicit(&plan->ready, NULL, memory_order_acquire);
+    if (instance) return instance;
     pthread_mutex_lock(&plan->lock);
-    duet_instance *instance = plan->idle;
+    instance = plan->idle;
     if (instance) plan->idle = instance->next;
     pthread_mutex_unlock(&plan->lock);
     return instance ? instance : new_instance(plan);
 }
 
 static void give_back(duet_plan *plan, duet_instance *instance) {
+    duet_instance *none = NULL;
+    if (atomic_compare_exchange_strong_explicit(&plan->ready, &none, instance, memory_order_release,
+                                                memory_order_relaxed))
+        return;
     pthread_mutex_lock(&plan->lock);
     instance->next = plan->idle;
     plan->idle = instance;
@@ -261,6 +269,7 @@ duet_status duet_plan_run(duet_plan *plan, void *const *in, void *const *out) {
 
 void duet_plan_free(duet_plan *plan) {
     if (!plan) return;
+    free_instance(plan, atomic_load(&plan->ready));
     while (plan->idle) {
         duet_instance *next = plan->idle->next;
         free_instance(plan, plan->idle);
