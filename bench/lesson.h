@@ -37,7 +37,7 @@ struct lesson {
 };
 
 extern const lesson lesson_small_ops, lesson_big_matmul, lesson_train_step, lesson_tracing_cost,
-    lesson_branches;
+    lesson_branches, lesson_small_ops_while;
 
 /* All lessons in the order of the report, ended by NULL. */
 extern const lesson *const lessons[];
