@@ -43,8 +43,10 @@ const lesson lesson_branches = {
     .name = "branches",
     .title = "Two independent chains of three 512x512 matmuls, added at the end (by hand: two "
              "threads, a chain each)",
-    .shows = "Eager sees one op at a time, and can only split that op. The graph sees that the "
-             "chains do not need each other, and runs them side by side.",
+    .shows =
+        "Eager sees one op at a time: it can split a product as large as these over the threads, "
+        "but no smaller one. The graph sees two chains and gives each a thread, whatever the "
+        "size of their ops. Compare with --threads 1.",
     .number = 10,
     .repeats = 3,
     .n_in = 3,
