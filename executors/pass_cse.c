@@ -4,7 +4,7 @@
 #include "passes.h"
 
 #include "core/attrs.h"
-#include "core/body.h"
+#include "graph_body.h"
 
 #include <stdlib.h>
 
@@ -44,18 +44,12 @@ static bool same(const duet_graph_node *a, const duet_graph_node *b) {
 }
 
 static bool may_merge(const duet_graph_node *node) {
-    if (duet_node_has_effect(node)) return false;
-    for (int i = 0; i < duet_op_attr_count(node->op); i++)
-        if (node->op->attrs[i].kind == DUET_ATTR_BODY && node->attrs[i].body->stateful)
-            return false;
-    return true;
+    return !duet_node_has_effect(node) && !duet_node_has_stateful_body(node);
 }
 
 /* Bumps the version of what a node writes; a sub-graph with effects may write anything. */
 static void note_writes(int32_t *version, const duet_graph *graph, const duet_graph_node *node) {
-    bool anything = false;
-    for (int i = 0; i < duet_op_attr_count(node->op); i++)
-        anything |= node->op->attrs[i].kind == DUET_ATTR_BODY && node->attrs[i].body->stateful;
+    const bool anything = duet_node_has_stateful_body(node);
     for (int32_t i = 0; i < graph->n_variables && anything; i++)
         version[graph->variable_values[i]]++;
     for (int32_t i = 0; i < node->n_in; i++)

@@ -2,8 +2,8 @@
  * nodes are steps. */
 #include "plan.h"
 
-#include "core/body.h"
 #include "debug.h"
+#include "graph_body.h"
 #include "settings.h"
 
 #include <stdlib.h>
@@ -34,12 +34,6 @@ static bool is_read(const duet_graph_node *node) {
     return (node->op->traits & DUET_OP_VIEW) && (node->op->traits & DUET_OP_BY_REFERENCE);
 }
 
-static bool has_stateful_body(const duet_graph_node *node) {
-    for (int i = 0; i < duet_op_attr_count(node->op); i++)
-        if (node->op->attrs[i].kind == DUET_ATTR_BODY && node->attrs[i].body->stateful) return true;
-    return false;
-}
-
 /* The representative of the value's class (union-find with path halving; Tarjan and van Leeuwen).
  */
 static int32_t root_of(const builder *b, int32_t value) {
@@ -68,7 +62,7 @@ static void find_lifetimes(builder *b) {
 /* True where a node after `from`, up to and including `to`, writes the variable `value`. */
 static bool written_between(const duet_graph *g, int32_t value, int32_t from, int32_t to) {
     for (int32_t i = from + 1; i <= to && i < g->n_nodes; i++) {
-        if (has_stateful_body(&g->nodes[i])) return true;
+        if (duet_node_has_stateful_body(&g->nodes[i])) return true;
         for (int32_t j = 0; j < g->nodes[i].n_in; j++)
             if (g->nodes[i].in[j] == value && duet_node_writes(&g->nodes[i], j)) return true;
     }
@@ -264,7 +258,7 @@ static void find_written(duet_plan *plan) {
     const duet_graph *g = plan->graph;
     plan->uses_variables = g->n_variables > 0;
     for (int32_t i = 0; i < g->n_nodes; i++) {
-        bool stateful_body = has_stateful_body(&g->nodes[i]);
+        bool stateful_body = duet_node_has_stateful_body(&g->nodes[i]);
         for (int32_t v = 0; stateful_body && v < g->n_variables; v++) plan->written[v] = true;
         for (int32_t j = 0; j < g->nodes[i].n_in; j++)
             if (duet_node_writes(&g->nodes[i], j))

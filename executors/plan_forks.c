@@ -81,11 +81,9 @@ static double alone_ns(const finder *f, double cost) {
 /* ---- the graph as it is searched ---------------------------------------------------------------
  */
 
-/* Whether the order of this node and of all others must stay. */
+/* Whether nothing may pass this node. */
 static bool is_wall(const duet_graph_node *node) {
-    for (int i = 0; i < duet_op_attr_count(node->op); i++)
-        if (node->op->attrs[i].kind == DUET_ATTR_BODY && node->attrs[i].body->stateful) return true;
-    return duet_node_has_effect(node) || node->n_out == 0;
+    return duet_node_has_effect(node) || duet_node_has_stateful_body(node) || node->n_out == 0;
 }
 
 static double look_at_nodes(finder *f) {

@@ -4,7 +4,11 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "command.h"
 #include "lesson.h"
+
+#include "function.h"
+#include "pool.h"
 
 #include <string.h>
 
@@ -23,6 +27,29 @@ static void executors_agree(void **state) {
             if (!equal) fail_msg("%s", where);
         }
     }
+}
+
+static void the_help_names_every_lesson(void **state) {
+    (void)state;
+    for (const lesson *const *l = lessons; *l; l++)
+        if (!strstr(command_bench.help, (*l)->name)) fail_msg("no word of %s", (*l)->name);
+}
+
+/* As many with two threads as it teaches; with one thread never. */
+static void only_branches_forks(void **state) {
+    (void)state;
+    const executor *graph = executor_find("graph");
+    int before = duet_pool_threads();
+    for (const lesson *const *l = lessons; *l; l++)
+        for (int threads = 1; threads <= 2 && !(*l)->run; threads++) {
+            duet_pool_set_threads(threads);
+            exercise *e = exercise_new(*l);
+            assert_int_equal(graph->call(e), DUET_OK);
+            int32_t branches = e->function->entries->plan->n_branches;
+            assert_int_equal(branches, *l == &lesson_branches && threads == 2 ? 2 : 0);
+            exercise_free(e);
+        }
+    duet_pool_set_threads(before);
 }
 
 static void a_second_graph_call_allocates_nothing(void **state) {
@@ -121,6 +148,8 @@ static void a_wrong_result_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(executors_agree),
+        cmocka_unit_test(the_help_names_every_lesson),
+        cmocka_unit_test(only_branches_forks),
         cmocka_unit_test(a_second_graph_call_allocates_nothing),
         cmocka_unit_test(the_learning_rate_can_change),
         cmocka_unit_test(a_wrong_result_is_named),
