@@ -108,7 +108,7 @@ static void a_plan_shows_its_forks(void **state) {
     (void)state;
     assert_int_equal(duet("DUET_THREADS=2 duet graph branches --format plan"), 0);
     expect_said(", 1 fork; the largest live set");
-    expect_said("     2a buffer ");
+    expect_said("     2a result 0 ");
     expect_said("     3b buffer ");
     expect_said("     6  result 0 ");
     assert_int_equal(duet("DUET_THREADS=2 duet graph branches --pass all"), 0);
