@@ -11,9 +11,9 @@ void hand_small_ops(float *y, const float *x);
 /* c: [n,n] = a · b with OpenBLAS's own threads. */
 void hand_big_matmul(float *c, const float *a, const float *b, int n, int threads);
 
-/* y: [512,512] = x · a · a · a + x · b · b · b with OpenBLAS, a thread of the pool for each chain.
+/* y: [512,512] = x · a · a + x · b · b with OpenBLAS, a thread of the pool for each chain.
  * spare: three more of that size. */
-enum { BRANCH_PRODUCTS = 3, BRANCH_SIZE = 512 };
+enum { BRANCH_PRODUCTS = 2, BRANCH_SIZE = 512 };
 void hand_branches(float *y, float *const *spare, const float *x, const float *a, const float *b);
 
 /* One step of training with batch 64: h = relu(x w1 + b1), y = h w2 + b2, loss = mean (y - t)²,

@@ -41,7 +41,7 @@ static void hand(exercise *e) {
 
 const lesson lesson_branches = {
     .name = "branches",
-    .title = "Two independent chains of three 512x512 matmuls, added at the end (by hand: two "
+    .title = "Two independent chains of two 512x512 matmuls, added at the end (by hand: two "
              "threads, a chain each)",
     .shows =
         "Eager sees one op at a time: it can split a product as large as these over the threads, "
@@ -52,7 +52,7 @@ const lesson lesson_branches = {
     .n_in = 3,
     .n_out = 1,
     .flops = 2.0 * 2 * LENGTH * SIZE * SIZE * SIZE,
-    .tolerance = 1e-3, /* sums of 512 products in another order, three times over */
+    .tolerance = 1e-3, /* sums of 512 products in another order, twice over */
     .setup = setup,
     .body = body,
     .hand = hand,
