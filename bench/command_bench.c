@@ -91,7 +91,8 @@ const command command_bench = {
     .usage = "[LESSON ...] [--executor eager,graph,hand] [--threads N] [--quick|--full|--lesson]\n"
              "           [--sweep] [--scaling] [--json FILE] [--compare FILE]",
     .summary = "The lessons: the executors side by side, and the limit by hand",
-    .help = "Lessons: small_ops, big_matmul, train_step, tracing_cost (default: all).\n"
+    .help = "Lessons: small_ops, small_ops_while, big_matmul, train_step, tracing_cost, branches\n"
+            "(default: all).\n"
             "\n"
             "  --executor LIST  which of eager, graph and hand to measure\n"
             "  --threads N      threads of the pool, and of OpenBLAS by hand\n"

@@ -44,7 +44,7 @@ static bool same(const duet_graph_node *a, const duet_graph_node *b) {
 
 /* Bumps the version of what a node writes; a sub-graph with effects may write anything. */
 static void note_writes(int32_t *version, const duet_graph *graph, const duet_graph_node *node) {
-    bool anything = duet_node_has_stateful_body(node);
+    const bool anything = duet_node_has_stateful_body(node);
     for (int32_t i = 0; i < graph->n_variables && anything; i++)
         version[graph->variable_values[i]]++;
     for (int32_t i = 0; i < node->n_in; i++)

@@ -4,8 +4,12 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include "command.h"
 #include "lesson.h"
 #include "thread_state.h"
+
+#include "function.h"
+#include "pool.h"
 
 #include <string.h>
 
@@ -24,6 +28,30 @@ static void executors_agree(void **state) {
             if (!equal) fail_msg("%s", where);
         }
     }
+}
+
+static void the_help_names_every_lesson(void **state) {
+    (void)state;
+    for (const lesson *const *l = lessons; *l; l++)
+        if (!strstr(command_bench.help, (*l)->name)) fail_msg("no word of %s", (*l)->name);
+}
+
+/* As many with two threads as it teaches; with one thread never. */
+static void only_branches_forks(void **state) {
+    (void)state;
+    int before = duet_pool_threads();
+    for (const lesson *const *l = lessons; *l; l++)
+        for (int threads = 1; threads <= 2 && !(*l)->run; threads++) {
+            duet_pool_set_threads(threads);
+            exercise *e = exercise_new(*l);
+            duet_entry *entry = duet_function_entry(e->function, e->in);
+            assert_non_null(entry);
+            assert_int_equal(entry->plan->n_branches,
+                             *l == &lesson_branches && threads == 2 ? 2 : 0);
+            duet_entry_release(entry);
+            exercise_free(e);
+        }
+    duet_pool_set_threads(before);
 }
 
 static void a_second_graph_call_allocates_nothing(void **state) {
@@ -158,6 +186,8 @@ static void a_wrong_result_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(executors_agree),
+        cmocka_unit_test(the_help_names_every_lesson),
+        cmocka_unit_test(only_branches_forks),
         cmocka_unit_test(a_second_graph_call_allocates_nothing),
         cmocka_unit_test(executors_are_measured_alike),
         cmocka_unit_test(counting_ops_leaves_no_profiler_on),
