@@ -52,16 +52,24 @@ static bool print_row(const duet_pass_report *row, void *unused) {
 
 /* What the planner makes of it: the rows of passes that are its own, then the plan's totals. */
 static void print_planner_rows(const duet_plan *plan) {
-    for (const duet_pass *pass = duet_passes; pass->name; pass++) {
-        if (pass->run) continue;
-        char what[64] = "switched off by DUET_PASSES";
-        int32_t shared = duet_plan_count_in_place(plan);
-        if (duet_setting_pass_on(pass->name))
-            snprintf(what, sizeof what, "%d result%s over an input", shared,
-                     shared == 1 ? "" : "s");
-        printf("  %-11s %-39s  %-8s %12s %s\n", pass->name, what, bits_text(pass), "", pass->doc);
-    }
+    const struct {
+        const char *name, *one, *many;
+        int32_t count;
+    } rows[] = {
+        {"fork", "fork", "forks", duet_plan_count_forks(plan)},
+        {"inplace", "result over an input", "results over an input",
+         duet_plan_count_in_place(plan)},
+    };
     char what[64];
+    for (const duet_pass *pass = duet_passes; pass->name; pass++)
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            if (strcmp(rows[i].name, pass->name) != 0) continue;
+            snprintf(what, sizeof what, "%d %s", rows[i].count,
+                     rows[i].count == 1 ? rows[i].one : rows[i].many);
+            printf("  %-11s %-39s  %-8s %12s %s\n", pass->name,
+                   duet_setting_pass_on(pass->name) ? what : "switched off by DUET_PASSES",
+                   bits_text(pass), "", pass->doc);
+        }
     snprintf(what, sizeof what, "%d step%s", plan->n_steps, plan->n_steps == 1 ? "" : "s");
     printf("  %-11s %-39s  %-8s %12s arena %" PRId64 " bytes, the largest live set %" PRId64 "\n",
            "plan", what, "kept", "", plan->arena_bytes, plan->lower_bound);

@@ -36,7 +36,8 @@ struct lesson {
     const lesson *subject;             /* ... the function of this lesson */
 };
 
-extern const lesson lesson_small_ops, lesson_big_matmul, lesson_train_step, lesson_tracing_cost;
+extern const lesson lesson_small_ops, lesson_big_matmul, lesson_train_step, lesson_tracing_cost,
+    lesson_branches, lesson_small_ops_while;
 
 /* All lessons in the order of the report, ended by NULL. */
 extern const lesson *const lessons[];

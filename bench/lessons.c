@@ -11,7 +11,13 @@
 #include <stdlib.h>
 
 const lesson *const lessons[] = {
-    &lesson_small_ops, &lesson_big_matmul, &lesson_train_step, &lesson_tracing_cost, NULL,
+    &lesson_small_ops,
+    &lesson_small_ops_while,
+    &lesson_big_matmul,
+    &lesson_train_step,
+    &lesson_tracing_cost,
+    &lesson_branches,
+    NULL,
 };
 
 const lesson *lesson_find(const char *name) {

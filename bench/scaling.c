@@ -1,4 +1,5 @@
-/* From which size on does a second core pay? One op on one thread and on several, side by side. */
+/* From which size on does a second core pay? One op on one thread and on several, side by side; and
+ * a graph of two chains, which may use it where none of its ops does. */
 #include "report.h"
 
 #include "cpu.h"
@@ -20,8 +21,25 @@ static duet_tensor *add(duet_tensor *x) { return duet_add(x, x); }
 static duet_tensor *exponential(duet_tensor *x) { return duet_exp(x); }
 static duet_tensor *sum(duet_tensor *x) { return duet_sum(x, (duet_ints){0}, false); }
 
+static duet_function *chains; /* lives for the process */
+
+static duet_tensor *power(duet_tensor *x) {
+    return duet_matmul(duet_matmul(duet_matmul(x, x), x), x);
+}
+
+static duet_tensor *two_chains(duet_tensor *x) {
+    duet_tensor *a = power(x), *b = power(duet_neg(x));
+    return duet_add(a, b);
+}
+
+static duet_tensor *as_graph(duet_tensor *x) {
+    if (!chains) chains = duet_function_unary("two_chains", two_chains);
+    return chains ? duet_call_unary(chains, x) : NULL;
+}
+
 static const kind kinds[] = {
     {"matmul", "rows and columns", matmul, true, {32, 64, 96, 128, 192, 256, 384, 512, 1024}},
+    {"branches", "rows and columns", as_graph, true, {32, 64, 96, 128, 192, 256, 384, 512}},
     {"add", "elements", add, false, {1000, 10000, 30000, 100000, 300000, 1000000, 4000000}},
     {"exp", "elements", exponential, false, {1000, 3000, 10000, 30000, 100000, 1000000}},
     {"sum", "elements", sum, false, {1000, 10000, 30000, 100000, 300000, 1000000, 4000000}},
@@ -42,11 +60,12 @@ static duet_status call(void *context) {
     return y ? DUET_OK : duet_error_code();
 }
 
-/* Workers are started, and warm, before the clock is. */
+/* Workers are started, and warm, before the clock is; a plan is made for a number of threads. */
 static void use_threads(void *context, bool on) {
     trial *t = context;
     if (!on) return;
     duet_pool_set_threads(t->threads);
+    if (chains) duet_function_clear(chains);
     if (call(t) != DUET_OK) duet_error_clear();
 }
 

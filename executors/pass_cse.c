@@ -4,7 +4,6 @@
 #include "passes.h"
 
 #include "core/attrs.h"
-#include "core/body.h"
 
 #include <stdlib.h>
 
@@ -43,19 +42,9 @@ static bool same(const duet_graph_node *a, const duet_graph_node *b) {
     return true;
 }
 
-static bool may_merge(const duet_graph_node *node) {
-    if (duet_node_has_effect(node)) return false;
-    for (int i = 0; i < duet_op_attr_count(node->op); i++)
-        if (node->op->attrs[i].kind == DUET_ATTR_BODY && node->attrs[i].body->stateful)
-            return false;
-    return true;
-}
-
 /* Bumps the version of what a node writes; a sub-graph with effects may write anything. */
 static void note_writes(int32_t *version, const duet_graph *graph, const duet_graph_node *node) {
-    bool anything = false;
-    for (int i = 0; i < duet_op_attr_count(node->op); i++)
-        anything |= node->op->attrs[i].kind == DUET_ATTR_BODY && node->attrs[i].body->stateful;
+    const bool anything = duet_node_has_stateful_body(node);
     for (int32_t i = 0; i < graph->n_variables && anything; i++)
         version[graph->variable_values[i]]++;
     for (int32_t i = 0; i < node->n_in; i++)
@@ -85,7 +74,7 @@ static void merge_equal(duet_graph *graph, int32_t *table, size_t room, int32_t 
         duet_graph_node *node = &graph->nodes[i];
         for (int32_t j = 0; j < node->n_in; j++) node->in[j] = map[node->in[j]];
         note_writes(version, graph, node);
-        if (!may_merge(node)) continue;
+        if (duet_node_has_effect(node)) continue;
         int32_t earlier = find_or_add(table, room, graph, i, version, at);
         if (earlier < 0) continue;
         for (int32_t j = 0; j < node->n_out; j++)

@@ -19,6 +19,7 @@ const duet_pass duet_passes[] = {
     {"fuse", "makes one node of a group of elementwise nodes", duet_pass_fuse, false},
     {"fuse_reduce", "computes what a reduction reduces inside it", duet_pass_fuse_reduce, false},
     {"sweep", "removes the constants that fusion has taken in", duet_pass_dce, false},
+    {"fork", "plans independent chains side by side on the pool's threads", NULL, false},
     {"inplace", "plans results over the bytes of inputs that end there", NULL, false},
     {NULL, NULL, NULL, false},
 };

@@ -1,8 +1,9 @@
-/* Makes a plan of a graph: who shares whose bytes, what lies where, which nodes are steps. */
+/* Makes a plan of a graph: what runs side by side, who shares whose bytes, what lies where, which
+ * nodes are steps. */
 #include "plan.h"
 
-#include "core/body.h"
 #include "debug.h"
+#include "graph_body.h"
 #include "settings.h"
 
 #include <stdlib.h>
@@ -33,12 +34,6 @@ static bool is_read(const duet_graph_node *node) {
     return (node->op->traits & DUET_OP_VIEW) && (node->op->traits & DUET_OP_BY_REFERENCE);
 }
 
-static bool has_stateful_body(const duet_graph_node *node) {
-    for (int i = 0; i < duet_op_attr_count(node->op); i++)
-        if (node->op->attrs[i].kind == DUET_ATTR_BODY && node->attrs[i].body->stateful) return true;
-    return false;
-}
-
 /* The representative of the value's class (union-find with path halving; Tarjan and van Leeuwen).
  */
 static int32_t root_of(const builder *b, int32_t value) {
@@ -67,7 +62,7 @@ static void find_lifetimes(builder *b) {
 /* True where a node after `from`, up to and including `to`, writes the variable `value`. */
 static bool written_between(const duet_graph *g, int32_t value, int32_t from, int32_t to) {
     for (int32_t i = from + 1; i <= to && i < g->n_nodes; i++) {
-        if (has_stateful_body(&g->nodes[i])) return true;
+        if (duet_node_has_stateful_body(&g->nodes[i])) return true;
         for (int32_t j = 0; j < g->nodes[i].n_in; j++)
             if (g->nodes[i].in[j] == value && duet_node_writes(&g->nodes[i], j)) return true;
     }
@@ -117,6 +112,27 @@ static void join_in_place(builder *b) {
     }
 }
 
+/* What several branches of a fork read is needed until all have ended, whichever reads it last. */
+static duet_status hold_through_forks(builder *b) {
+    const duet_graph *g = b->graph;
+    const duet_branch *branches = b->plan->branches;
+    int32_t *reader = malloc(((size_t)g->n_values + 1) * sizeof *reader); /* per root: a branch */
+    CHECK(reader, DUET_STATUS_MEMORY, "plan %s: no memory", g->name);
+    for (int32_t i = 0; i < g->n_values; i++) reader[i] = -1;
+    for (int32_t k = 0; k < b->plan->n_branches; k++)
+        for (int32_t i = branches[k].begin; i < branches[k].end; i++)
+            for (int32_t j = 0; j < g->nodes[i].n_in; j++) {
+                int32_t root = root_of(b, g->nodes[i].in[j]), other = reader[root];
+                reader[root] = k;
+                if (other < 0 || other == k || branches[other].fork_end != branches[k].fork_end)
+                    continue;
+                if (b->last_use[root] < branches[k].fork_end)
+                    b->last_use[root] = branches[k].fork_end;
+            }
+    free(reader);
+    return DUET_OK;
+}
+
 static void place_results(builder *b) {
     duet_plan *plan = b->plan;
     const duet_graph *g = b->graph;
@@ -129,6 +145,27 @@ static void place_results(builder *b) {
         else
             plan->copies[plan->n_copies++] = (struct duet_result_copy){i, g->results[i]};
     }
+}
+
+/* Of the class `root`: from where to where it must keep its bytes. In a fork that is either one
+ * branch's affair or lasts for the whole fork. */
+static duet_lifetime lifetime_of(const builder *b, int32_t root) {
+    const duet_plan *plan = b->plan;
+    duet_lifetime life = {(int64_t)duet_spec_bytes(&b->graph->values[root].spec), b->first[root],
+                          b->last_use[root], 0, 0};
+    for (int32_t k = 0; k < plan->n_branches; k++) {
+        const duet_branch *branch = &plan->branches[k];
+        bool begins = life.first >= branch->begin && life.first < branch->end;
+        bool ends = life.last >= branch->begin && life.last < branch->end;
+        if (begins && ends) {
+            life.fork = branch->fork_begin + 1;
+            life.branch = k + 1;
+            break;
+        }
+        if (begins) life.first = branch->fork_begin;
+        if (ends) life.last = branch->fork_end - 1;
+    }
+    return life;
 }
 
 static void place_others(builder *b) {
@@ -145,8 +182,7 @@ static void place_others(builder *b) {
             plan->places[i] = (duet_place){DUET_PLACE_CONSTANT, v->node};
         else {
             plan->places[i] = (duet_place){DUET_PLACE_ARENA, plan->n_buffers};
-            plan->lifetimes[plan->n_buffers++] =
-                (duet_lifetime){(int64_t)duet_spec_bytes(&v->spec), b->first[i], b->last_use[i]};
+            plan->lifetimes[plan->n_buffers++] = lifetime_of(b, i);
         }
     }
 }
@@ -201,11 +237,28 @@ static void list_steps(builder *b) {
     }
 }
 
+int32_t duet_plan_step_at(const duet_plan *plan, int32_t node) {
+    int32_t step = 0;
+    while (step < plan->n_steps && plan->steps[step] < node) step++;
+    return step;
+}
+
+/* Branches were ranges of nodes so far. */
+static void count_branches_in_steps(duet_plan *plan) {
+    for (int32_t k = 0; k < plan->n_branches; k++) {
+        duet_branch *branch = &plan->branches[k];
+        branch->begin = duet_plan_step_at(plan, branch->begin);
+        branch->end = duet_plan_step_at(plan, branch->end);
+        branch->fork_begin = duet_plan_step_at(plan, branch->fork_begin);
+        branch->fork_end = duet_plan_step_at(plan, branch->fork_end);
+    }
+}
+
 static void find_written(duet_plan *plan) {
     const duet_graph *g = plan->graph;
     plan->uses_variables = g->n_variables > 0;
     for (int32_t i = 0; i < g->n_nodes; i++) {
-        bool stateful_body = has_stateful_body(&g->nodes[i]);
+        bool stateful_body = duet_node_has_stateful_body(&g->nodes[i]);
         for (int32_t v = 0; stateful_body && v < g->n_variables; v++) plan->written[v] = true;
         for (int32_t j = 0; j < g->nodes[i].n_in; j++)
             if (duet_node_writes(&g->nodes[i], j))
@@ -237,14 +290,17 @@ static bool allocate(builder *b) {
 }
 
 static duet_status build(builder *b) {
+    TRY(duet_plan_find_forks(&b->plan->branches, &b->plan->n_branches, b->plan->graph));
     CHECK(allocate(b), DUET_STATUS_MEMORY, "plan %s: no memory", b->graph->name);
     find_lifetimes(b);
     join_views(b);
+    if (b->plan->n_branches) TRY(hold_through_forks(b));
     join_in_place(b);
     place_results(b);
     place_others(b);
     TRY(lay_out_arena(b));
     list_steps(b);
+    count_branches_in_steps(b->plan);
     find_written(b->plan);
     return DUET_OK;
 }

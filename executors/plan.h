@@ -4,9 +4,11 @@
 #define DUET_PLAN_H
 
 #include "graph.h"
+#include "plan_forks.h"
 #include "plan_memory.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 typedef enum duet_place_kind {
     DUET_PLACE_NONE,     /* nothing uses it */
@@ -41,6 +43,8 @@ typedef struct duet_plan {
     int64_t arena_bytes, lower_bound;
     int32_t *steps; /* node ids that run, in order */
     int32_t n_steps, n_views;
+    duet_branch *branches; /* of all forks, as ranges of steps; NULL: no fork */
+    int32_t n_branches;
     duet_patch *patches;
     int32_t n_patches;
     struct duet_result_copy {
@@ -50,7 +54,8 @@ typedef struct duet_plan {
     bool *written; /* per variable: this graph or a body in it writes it */
     bool uses_variables, writes_variables;
 
-    pthread_mutex_t lock; /* guards `idle` */
+    _Atomic(duet_instance *) ready; /* NULL: look among the idle ones */
+    pthread_mutex_t lock;           /* guards `idle` */
     duet_instance *idle;
 } duet_plan;
 
@@ -62,12 +67,17 @@ void duet_plan_free(duet_plan *plan);
  * except that different inputs may be the same. Safe from several threads. */
 duet_status duet_plan_run(duet_plan *plan, void *const *in, void *const *out);
 
+/* The number of the first step whose node is `node` or a later one; n_steps behind the last. */
+int32_t duet_plan_step_at(const duet_plan *plan, int32_t node);
+
 /* The value whose bytes node `node` writes its result over, -1 where it has a place of its own. */
 int32_t duet_plan_in_place_of(const duet_plan *plan, int32_t node);
 int32_t duet_plan_count_in_place(const duet_plan *plan); /* steps of which that is so */
+int32_t duet_plan_count_forks(const duet_plan *plan);
 
-/* Steps with the places of their results, then the buffers: offset, bytes, first and last step that
- * need them, lifetimes as a chart; arena bytes against the lower bound. */
+/* Steps with the places of their results and, in a fork, their branch as a letter; then the
+ * buffers: offset, bytes, first and last step that need them, lifetimes as a chart; arena bytes
+ * against the lower bound. */
 void duet_plan_print(FILE *file, const duet_plan *plan);
 
 #endif

@@ -22,17 +22,13 @@ static int by_rank(const void *a, const void *b) {
     return x->index < y->index ? -1 : 1;
 }
 
-static bool meet(const duet_lifetime *a, const duet_lifetime *b) {
-    return a->first <= b->last && b->first <= a->last;
-}
-
 /* `placed` holds indices of `all` in ascending order of offset. Finds the smallest gap between
  * buffers that are alive together with `p`, else the end, and keeps the order. */
 static void place(placement *all, int32_t *placed, int32_t n_placed, placement *p) {
     int64_t end = 0, best = -1, best_gap = INT64_MAX, size = aligned(p->life.bytes);
     for (int32_t i = 0; i < n_placed; i++) {
         const placement *other = &all[placed[i]];
-        if (!meet(&other->life, &p->life)) continue;
+        if (!duet_lifetimes_meet(&other->life, &p->life)) continue;
         int64_t gap = other->offset - end;
         if (gap >= size && gap < best_gap) best = end, best_gap = gap;
         int64_t other_end = other->offset + aligned(other->life.bytes);
@@ -79,25 +75,40 @@ duet_status duet_plan_offsets(int64_t *offsets, int64_t *arena_bytes,
     return DUET_OK;
 }
 
-static int compare_steps(const void *a, const void *b) {
-    return *(const int32_t *)a < *(const int32_t *)b ? -1 : 1;
+/* Bytes of the buffers of one branch (0: those of none) that are alive at a step. */
+static int64_t live_at(const duet_lifetime *lifetimes, int32_t count, int32_t step,
+                       int32_t branch) {
+    int64_t live = 0;
+    for (int32_t i = 0; i < count; i++)
+        if (lifetimes[i].branch == branch && lifetimes[i].first <= step &&
+            step <= lifetimes[i].last)
+            live += aligned(lifetimes[i].bytes);
+    return live;
+}
+
+/* Every branch's largest live set, at the branch's first buffer; 0 elsewhere. A live set is largest
+ * at some buffer's first step. */
+static void find_peaks(int64_t *peaks, const duet_lifetime *lifetimes, int32_t count) {
+    for (int32_t i = 0; i < count; i++) {
+        int32_t branch = lifetimes[i].branch, at = 0;
+        peaks[i] = 0;
+        if (!branch) continue;
+        while (lifetimes[at].branch != branch) at++;
+        int64_t live = live_at(lifetimes, count, lifetimes[i].first, branch);
+        if (live > peaks[at]) peaks[at] = live;
+    }
 }
 
 int64_t duet_plan_lower_bound(const duet_lifetime *lifetimes, int32_t count) {
-    /* The live set is largest at some buffer's first step. */
-    int32_t *steps = malloc(((size_t)count + 1) * sizeof *steps);
-    if (!steps) return 0;
-    for (int32_t i = 0; i < count; i++) steps[i] = lifetimes[i].first;
-    qsort(steps, (size_t)count, sizeof *steps, compare_steps);
-    int64_t largest = 0;
+    int64_t *peaks = malloc(((size_t)count + 1) * sizeof *peaks), largest = 0;
+    if (!peaks) return 0;
+    find_peaks(peaks, lifetimes, count);
     for (int32_t i = 0; i < count; i++) {
-        if (i && steps[i] == steps[i - 1]) continue;
-        int64_t live = 0;
-        for (int32_t j = 0; j < count; j++)
-            if (lifetimes[j].first <= steps[i] && steps[i] <= lifetimes[j].last)
-                live += aligned(lifetimes[j].bytes);
+        int64_t live = live_at(lifetimes, count, lifetimes[i].first, 0);
+        for (int32_t j = 0; j < count && lifetimes[i].fork; j++)
+            if (lifetimes[j].fork == lifetimes[i].fork) live += peaks[j];
         if (live > largest) largest = live;
     }
-    free(steps);
+    free(peaks);
     return largest;
 }

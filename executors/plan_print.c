@@ -9,6 +9,8 @@
  *
  *       buffer     offset      bytes  first   last  0..2
  *            0          0        256      0      2  ###  %2 %3
+ *
+ * Letters behind steps are branches of a fork: 3a and 5b may run at the same time.
  */
 #include "plan.h"
 
@@ -35,15 +37,15 @@ int32_t duet_plan_count_in_place(const duet_plan *plan) {
     return count;
 }
 
-/* The number of the first step whose node is `node` or a later one; n_steps behind the last. */
-static int32_t step_at(const duet_plan *plan, int32_t node) {
-    int32_t step = 0;
-    while (step < plan->n_steps && plan->steps[step] < node) step++;
-    return step;
+int32_t duet_plan_count_forks(const duet_plan *plan) {
+    int32_t count = 0;
+    for (int32_t k = 0; k < plan->n_branches; k++)
+        count += plan->branches[k].begin == plan->branches[k].fork_begin;
+    return count;
 }
 
 static int32_t last_step(const duet_plan *plan, int32_t buffer) {
-    return step_at(plan, plan->lifetimes[buffer].last + 1) - 1;
+    return duet_plan_step_at(plan, plan->lifetimes[buffer].last + 1) - 1;
 }
 
 /* ---- steps ------------------------------------------------------------------------------------
@@ -74,13 +76,24 @@ static void places_text(char *to, size_t room, const duet_plan *plan, const duet
         if (duet_node_writes(node, j)) used += (size_t)place_text(to, room, plan, node->in[j]);
 }
 
+/* 'a' for a step of a fork's first branch, 'b' for one of its second; ' ' outside forks. */
+static char branch_letter(const duet_plan *plan, int32_t step) {
+    char letter = 'a';
+    for (int32_t k = 0; k < plan->n_branches; k++) {
+        const duet_branch *branch = &plan->branches[k];
+        letter = branch->begin == branch->fork_begin ? 'a' : (char)(letter + 1);
+        if (step >= branch->begin && step < branch->end) return letter;
+    }
+    return ' ';
+}
+
 static void print_steps(FILE *file, const duet_plan *plan) {
     fprintf(file, "  step  %-13s  node\n", "result in");
     for (int32_t i = 0; i < plan->n_steps; i++) {
         char places[64];
         const duet_graph_node *node = &plan->graph->nodes[plan->steps[i]];
         places_text(places, sizeof places, plan, node);
-        fprintf(file, "  %4d  %-13s  ", i, places);
+        fprintf(file, "  %4d%c %-13s  ", i, branch_letter(plan, i), places);
         duet_graph_print_call(file, plan->graph, node);
         int32_t over = duet_plan_in_place_of(plan, plan->steps[i]);
         if (over >= 0) fprintf(file, ", over %%%d", over);
@@ -97,7 +110,8 @@ static void print_steps(FILE *file, const duet_plan *plan) {
 /* A column stands for one step, or in long plans for several, and is marked if any needs it. */
 static void print_lifetime(FILE *file, const duet_plan *plan, int32_t buffer, int32_t columns) {
     int64_t steps = plan->n_steps;
-    int32_t first = step_at(plan, plan->lifetimes[buffer].first), last = last_step(plan, buffer);
+    int32_t first = duet_plan_step_at(plan, plan->lifetimes[buffer].first),
+            last = last_step(plan, buffer);
     for (int32_t c = 0; c < columns; c++) {
         int64_t begin = c * steps / columns, end = (c + 1) * steps / columns - 1;
         fputc(first <= end && last >= begin ? '#' : '.', file);
@@ -112,7 +126,7 @@ static void print_buffers(FILE *file, const duet_plan *plan) {
             range);
     for (int32_t i = 0; i < plan->n_buffers; i++) {
         fprintf(file, "  %6d %10" PRId64 " %10" PRId64 " %6d %6d  ", i, plan->offsets[i],
-                plan->lifetimes[i].bytes, step_at(plan, plan->lifetimes[i].first),
+                plan->lifetimes[i].bytes, duet_plan_step_at(plan, plan->lifetimes[i].first),
                 last_step(plan, i));
         print_lifetime(file, plan, i, columns);
         for (int32_t pad = columns; pad < (int32_t)strlen(range); pad++) fputc(' ', file);
@@ -127,6 +141,8 @@ void duet_plan_print(FILE *file, const duet_plan *plan) {
     fprintf(file, "plan @%s: %d step%s, arena %" PRId64 " bytes in %d buffer%s", plan->graph->name,
             plan->n_steps, plan->n_steps == 1 ? "" : "s", plan->arena_bytes, plan->n_buffers,
             plan->n_buffers == 1 ? "" : "s");
+    int32_t forks = duet_plan_count_forks(plan);
+    if (forks) fprintf(file, ", %d fork%s", forks, forks == 1 ? "" : "s");
     fprintf(file, "; the largest live set is %" PRId64 "\n\n", plan->lower_bound);
     print_steps(file, plan);
     if (plan->n_buffers) print_buffers(file, plan);

@@ -1,7 +1,9 @@
-/* Replays a plan: binds the caller's data, then calls one kernel after the other. */
+/* Replays a plan: binds the caller's data, then calls one kernel after the other, or those of a
+ * fork's branches side by side. */
 #include "plan.h"
 
 #include "debug.h"
+#include "pool.h"
 #include "settings.h"
 
 #include <stdlib.h>
@@ -67,15 +69,23 @@ static duet_instance *new_instance(const duet_plan *plan) {
     return instance;
 }
 
+/* One instance waits where a single exchange takes it; further ones, of calls at the same time,
+ * wait in a list behind the lock. A loop's body takes and returns its instance once a round. */
 static duet_instance *take_instance(duet_plan *plan) {
+    duet_instance *instance = atomic_exchange_explicit(&plan->ready, NULL, memory_order_acquire);
+    if (instance) return instance;
     pthread_mutex_lock(&plan->lock);
-    duet_instance *instance = plan->idle;
+    instance = plan->idle;
     if (instance) plan->idle = instance->next;
     pthread_mutex_unlock(&plan->lock);
     return instance ? instance : new_instance(plan);
 }
 
 static void give_back(duet_plan *plan, duet_instance *instance) {
+    duet_instance *none = NULL;
+    if (atomic_compare_exchange_strong_explicit(&plan->ready, &none, instance, memory_order_release,
+                                                memory_order_relaxed))
+        return;
     pthread_mutex_lock(&plan->lock);
     instance->next = plan->idle;
     plan->idle = instance;
@@ -117,22 +127,107 @@ static void copy_results(const duet_plan *plan, const duet_instance *instance, v
     }
 }
 
-static duet_status run_steps(const duet_plan *plan, duet_instance *instance) {
-    const bool poison = duet_settings()->poison, tell = duet_debug(4);
-    if (__builtin_expect(poison, 0)) memset(instance->arena, 0xFF, (size_t)plan->arena_bytes);
-    for (int32_t i = 0; i < plan->n_steps; i++) {
+/* Adds to the thread's message where in the source the step came from. */
+static duet_status locate(const duet_plan *plan, int32_t at, duet_status status) {
+    const duet_graph_node *node = &plan->graph->nodes[plan->steps[at]];
+    if (node->file) duet_fail_at(node->file, node->line);
+    return status;
+}
+
+/* Steps begin .. end-1; returns the one that failed, and `end` where none did. */
+static int32_t run_steps(duet_status *status, const duet_instance *instance, int32_t begin,
+                         int32_t end) {
+    for (int32_t i = begin; i < end; i++) {
         const step *s = &instance->steps[i];
-        duet_status status = s->run(&s->kernel);
-        if (__builtin_expect(status != DUET_OK, 0)) {
-            const duet_graph_node *node = &plan->graph->nodes[plan->steps[i]];
-            if (node->file) duet_fail_at(node->file, node->line);
-            return status;
-        }
-        if (__builtin_expect(tell, 0))
-            duet_debug_step(plan->graph, i, &plan->graph->nodes[plan->steps[i]], &s->kernel);
-        if (__builtin_expect(poison, 0)) poison_freed(plan, instance, plan->steps[i]);
+        *status = s->run(&s->kernel);
+        if (__builtin_expect(*status != DUET_OK, 0)) return i;
+    }
+    return end;
+}
+
+static duet_status run_range(const duet_plan *plan, const duet_instance *instance, int32_t begin,
+                             int32_t end) {
+    duet_status status = DUET_OK;
+    int32_t failed = run_steps(&status, instance, begin, end);
+    return __builtin_expect(status != DUET_OK, 0) ? locate(plan, failed, status) : DUET_OK;
+}
+
+/* One by one, forks too: each step is told, or what it was the last to need is poisoned. */
+static duet_status run_watched(const duet_plan *plan, duet_instance *instance, bool tell,
+                               bool poison) {
+    if (poison) memset(instance->arena, 0xFF, (size_t)plan->arena_bytes);
+    for (int32_t i = 0; i < plan->n_steps; i++) {
+        const duet_graph_node *node = &plan->graph->nodes[plan->steps[i]];
+        TRY(run_range(plan, instance, i, i + 1));
+        if (tell) duet_debug_step(plan->graph, i, node, &instance->steps[i].kernel);
+        if (poison) poison_freed(plan, instance, plan->steps[i]);
     }
     return DUET_OK;
+}
+
+/* ---- forks -------------------------------------------------------------------------------------
+ */
+
+typedef struct fork_job {
+    const duet_instance *instance;
+    const duet_branch *branches;
+    pthread_mutex_t lock; /* guards what follows: of the first step in order that failed */
+    int32_t failed;       /* INT32_MAX: none */
+    duet_status status;
+    char message[1024]; /* from the thread that ran it, for the caller */
+} fork_job;
+
+static void note_failure(fork_job *job, int32_t at, duet_status status) {
+    pthread_mutex_lock(&job->lock);
+    if (at < job->failed) {
+        job->failed = at;
+        job->status = status;
+        snprintf(job->message, sizeof job->message, "%s", duet_error_message());
+    }
+    pthread_mutex_unlock(&job->lock);
+}
+
+static void run_branches(void *context, int64_t begin, int64_t end) {
+    fork_job *job = context;
+    for (int64_t k = begin; k < end; k++) {
+        const duet_branch *branch = &job->branches[k];
+        duet_status status = DUET_OK;
+        int32_t failed = run_steps(&status, job->instance, branch->begin, branch->end);
+        if (status != DUET_OK) note_failure(job, failed, status);
+    }
+}
+
+static duet_status run_fork(const duet_plan *plan, const duet_instance *instance,
+                            const duet_branch *branches, int32_t count) {
+    fork_job job;
+    job.instance = instance;
+    job.branches = branches;
+    job.failed = INT32_MAX;
+    pthread_mutex_init(&job.lock, NULL);
+    duet_parallel_for(count, 1, run_branches, &job);
+    pthread_mutex_destroy(&job.lock);
+    if (job.failed == INT32_MAX) return DUET_OK;
+    return locate(plan, job.failed, duet_fail(job.status, "%s", job.message));
+}
+
+static duet_status run_forked(const duet_plan *plan, const duet_instance *instance) {
+    int32_t done = 0;
+    for (int32_t k = 0, next; k < plan->n_branches; k = next) {
+        const duet_branch *first = &plan->branches[k];
+        for (next = k; next < plan->n_branches; next++)
+            if (plan->branches[next].fork_begin != first->fork_begin) break;
+        TRY(run_range(plan, instance, done, first->fork_begin));
+        TRY(run_fork(plan, instance, first, next - k));
+        done = first->fork_end;
+    }
+    return run_range(plan, instance, done, plan->n_steps);
+}
+
+static duet_status run_plan(const duet_plan *plan, duet_instance *instance) {
+    const bool poison = duet_settings()->poison, tell = duet_debug(4);
+    if (__builtin_expect(poison || tell, 0)) return run_watched(plan, instance, tell, poison);
+    if (plan->n_branches) return run_forked(plan, instance);
+    return run_range(plan, instance, 0, plan->n_steps);
 }
 
 /* Graphs that read variables may run side by side; one that writes some runs alone among them. */
@@ -164,7 +259,7 @@ duet_status duet_plan_run(duet_plan *plan, void *const *in, void *const *out) {
     duet_status status = plan->writes_variables ? make_written_unique(plan) : DUET_OK;
     if (status == DUET_OK) {
         patch(plan, instance, in, out);
-        status = run_steps(plan, instance);
+        status = run_plan(plan, instance);
     }
     if (status == DUET_OK) copy_results(plan, instance, in, out);
     unlock_variables(plan);
@@ -174,6 +269,7 @@ duet_status duet_plan_run(duet_plan *plan, void *const *in, void *const *out) {
 
 void duet_plan_free(duet_plan *plan) {
     if (!plan) return;
+    free_instance(plan, atomic_load(&plan->ready));
     while (plan->idle) {
         duet_instance *next = plan->idle->next;
         free_instance(plan, plan->idle);

@@ -17,6 +17,7 @@ static void read_environment(void) {
     settings.debug = (int)number("DUET_DEBUG");
     settings.poison = number("DUET_POISON") != 0;
     settings.shuffle = (uint64_t)number("DUET_SHUFFLE");
+    settings.fork = number("DUET_FORK") != 0;
     settings.verify = number("DUET_VERIFY") != 0;
     const char *list = getenv("DUET_PASSES");
     if (list) strncpy(passes, list, sizeof passes - 1);

@@ -9,6 +9,7 @@ typedef struct duet_settings_t {
     int debug;        /* DUET_DEBUG=1..4: calls; passes; plan; every step */
     bool poison;      /* DUET_POISON=1: freed spans of an arena are filled with NaN */
     uint64_t shuffle; /* DUET_SHUFFLE=seed: arena offsets in random order */
+    bool fork;        /* DUET_FORK=1: independent steps run side by side, however little it gains */
     bool verify; /* DUET_VERIFY=1 (`make test` sets it): graphs are verified after every pass */
 } duet_settings_t;
 

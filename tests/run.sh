@@ -6,6 +6,7 @@
 set -u
 
 export DUET_VERIFY="${DUET_VERIFY-1}" # graphs are verified after every pass
+export TSAN_OPTIONS="${TSAN_OPTIONS-suppressions=$(cd "$(dirname "$0")" && pwd)/tsan.supp}"
 
 out=$(mktemp) && trap 'rm -f "$out"' EXIT
 passed=0 failed=0

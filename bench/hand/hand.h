@@ -11,6 +11,11 @@ void hand_small_ops(float *y, const float *x);
 /* c: [n,n] = a · b with OpenBLAS's own threads. */
 void hand_big_matmul(float *c, const float *a, const float *b, int n, int threads);
 
+/* y: [512,512] = x · a · a + x · b · b with OpenBLAS, a thread of the pool for each chain.
+ * spare: three more of that size. */
+enum { BRANCH_PRODUCTS = 2, BRANCH_SIZE = 512 };
+void hand_branches(float *y, float *const *spare, const float *x, const float *a, const float *b);
+
 /* One step of training with batch 64: h = relu(x w1 + b1), y = h w2 + b2, loss = mean (y - t)²,
  * then each weight -= 0.01 · its gradient. `loss`: [1]; w1: [20,64], b1: [64], w2: [64], b2: [1]
  * are updated; x: [64,20], t: [64]. */

@@ -96,6 +96,29 @@ static void many_nodes_become_one_before_the_readers_eyes(void **state) {
     expect_said("= fused(%0)");
 }
 
+static void a_loop_has_its_sub_graphs_beside_it(void **state) {
+    (void)state;
+    assert_int_equal(duet("duet graph small_ops_while"), 0);
+    expect_said("graph @small_ops_while.1(%0: f32[10,10], %1: i32[]) {");
+    expect_said("= relu(%5)");
+    expect_said("= while(%0, %1) {body=@small_ops_while.1, cond=@small_ops_while.2}");
+}
+
+static void a_plan_shows_its_forks(void **state) {
+    (void)state;
+    assert_int_equal(duet("DUET_THREADS=2 duet graph branches --format plan"), 0);
+    expect_said(", 1 fork; the largest live set");
+    expect_said("     1a result 0 ");
+    expect_said("     2b buffer ");
+    expect_said("     4  result 0 ");
+    assert_int_equal(duet("DUET_THREADS=2 duet graph branches --pass all"), 0);
+    expect_said("  fork        1 fork ");
+    assert_int_equal(duet("DUET_THREADS=1 duet graph branches --pass all"), 0);
+    expect_said("  fork        0 forks ");
+    assert_int_equal(duet("DUET_THREADS=2 DUET_PASSES=-fork duet graph branches --pass all"), 0);
+    expect_said("  fork        switched off");
+}
+
 static void every_lesson_prints_a_graph_that_parses_back(void **state) {
     (void)state;
     for (const lesson *const *l = lessons; *l; l++)
@@ -163,7 +186,7 @@ static void read_chart(chart *c) {
         assert_int_equal(sscanf(line, "%ld %ld %ld %d %d", &number, &offset, &bytes, &first, &last),
                          5);
         c->offsets[c->count] = offset;
-        c->lives[c->count++] = (duet_lifetime){bytes, first, last};
+        c->lives[c->count++] = (duet_lifetime){bytes, first, last, 0, 0};
     }
 }
 
@@ -379,6 +402,8 @@ static void each_level_of_the_ladder_tells_more(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(many_nodes_become_one_before_the_readers_eyes, end_test),
+        cmocka_unit_test_teardown(a_loop_has_its_sub_graphs_beside_it, end_test),
+        cmocka_unit_test_teardown(a_plan_shows_its_forks, end_test),
         cmocka_unit_test_teardown(every_lesson_prints_a_graph_that_parses_back, end_test),
         cmocka_unit_test_teardown(the_pipeline_stops_where_it_is_told, end_test),
         cmocka_unit_test_teardown(an_unknown_pass_in_the_environment_is_told_once, end_test),

@@ -17,8 +17,12 @@ typedef struct problem {
 } problem;
 
 static bool meet(const duet_lifetime *a, const duet_lifetime *b) {
+    if (a->fork && a->fork == b->fork && a->branch != b->branch) return true;
     return a->first <= b->last && b->first <= a->last;
 }
+
+#define LIFE(bytes, first, last)                                                                   \
+    { bytes, first, last, 0, 0 }
 
 static void solve(problem *p, uint64_t shuffle) {
     EXPECT_OK(duet_plan_offsets(p->offsets, &p->arena, p->lives, p->count, shuffle));
@@ -41,6 +45,19 @@ static void expect_valid(const problem *p, uint64_t seed) {
     if (p->arena < p->bound) fail_msg("seed %d: smaller than the lower bound", (int)seed);
 }
 
+/* Every tenth step begins a fork of two branches with four steps each: what lives in one branch
+ * only belongs to it, what lives in more lasts for the fork. */
+static void lay_in_forks(duet_lifetime *life) {
+    int32_t first = life->first % 10, last = life->last % 10, begin = life->first / 10 * 10;
+    if (life->first / 10 == life->last / 10 && last < 8 && first / 4 == last / 4) {
+        life->fork = 1 + life->first / 10;
+        life->branch = 2 * life->fork + first / 4;
+        return;
+    }
+    if (first < 8) life->first = begin;
+    if (last < 8) life->last = life->last / 10 * 10 + 7;
+}
+
 /* From few long lives to many short ones, sizes from nothing to 2^16. */
 static void random_problem(problem *p, uint64_t seed) {
     uint64_t s = seed;
@@ -51,7 +68,8 @@ static void random_problem(problem *p, uint64_t seed) {
         int32_t first = (int32_t)(sample_uniform(&s) * steps);
         int32_t last = first + (int32_t)(sample_uniform(&s) * longest);
         int64_t bytes = (int64_t)exp2(sample_uniform(&s) * 16) - 1;
-        p->lives[i] = (duet_lifetime){bytes, first, last};
+        p->lives[i] = (duet_lifetime)LIFE(bytes, first, last);
+        if (seed % 2) lay_in_forks(&p->lives[i]);
     }
 }
 
@@ -74,25 +92,33 @@ static void small_problems_by_hand(void **state) {
     solve(&p, 0);
     assert_int_equal(p.arena, 0);
     /* one after the other: one place for both */
-    p = (problem){.lives = {{64, 0, 1}, {128, 2, 3}}, .count = 2};
+    p = (problem){.lives = {LIFE(64, 0, 1), LIFE(128, 2, 3)}, .count = 2};
     solve(&p, 0);
     assert_int_equal(p.arena, 128);
     assert_int_equal(p.bound, 128);
     /* the step that ends one begins the other: both alive */
-    p = (problem){.lives = {{64, 0, 2}, {128, 2, 3}}, .count = 2};
+    p = (problem){.lives = {LIFE(64, 0, 2), LIFE(128, 2, 3)}, .count = 2};
     solve(&p, 0);
     assert_int_equal(p.arena, 192);
     assert_int_equal(p.bound, 192);
     /* the gap that the second leaves takes the last */
-    p = (problem){.lives = {{640, 0, 9}, {320, 0, 3}, {128, 0, 9}, {192, 5, 9}}, .count = 4};
+    p = (problem){.lives = {LIFE(640, 0, 9), LIFE(320, 0, 3), LIFE(128, 0, 9), LIFE(192, 5, 9)},
+                  .count = 4};
     solve(&p, 0);
     assert_int_equal(p.arena, 640 + 320 + 128);
     assert_int_equal(p.bound, 640 + 320 + 128);
     /* sizes are rounded up to whole cache lines */
-    p = (problem){.lives = {{1, 0, 1}, {65, 0, 1}}, .count = 2};
+    p = (problem){.lives = {LIFE(1, 0, 1), LIFE(65, 0, 1)}, .count = 2};
     solve(&p, 0);
     assert_int_equal(p.bound, 64 + 128);
     assert_int_equal(p.arena, 64 + 128);
+    /* branches run at the same time, whatever their steps: 64 of one beside 128 of the other */
+    p = (problem){.lives = {{64, 1, 1, 1, 1}, {64, 2, 2, 1, 1}, {128, 3, 3, 1, 2}, LIFE(64, 0, 0)},
+                  .count = 4};
+    solve(&p, 0);
+    assert_int_equal(p.bound, 64 + 128);
+    assert_int_equal(p.arena, 64 + 128);
+    expect_valid(&p, 0);
 }
 
 /* ---- whole graphs ------------------------------------------------------------------------------
