@@ -23,7 +23,14 @@ typedef struct derived {
     double value;
 } derived;
 
-enum { MAX_DERIVED = 256 };
+/* A product C[m,n] = A[m,k] B[k,n] on one core. */
+typedef struct contraction {
+    int64_t m, n, k;
+    double gflops, share; /* of the core's measured peak */
+    double blas_gflops;   /* OpenBLAS's, with one thread */
+} contraction;
+
+enum { MAX_DERIVED = 256, CONTRACTIONS = 3 };
 
 struct report {
     host host;
@@ -33,6 +40,8 @@ struct report {
     int n_rows, rows_room;
     derived derived[MAX_DERIVED];
     int n_derived;
+    contraction contractions[CONTRACTIONS];
+    int n_contractions;
     double peak; /* measured GFLOP/s of all threads; 0: not yet */
     bool check_failed;
 };
@@ -49,6 +58,9 @@ duet_status report_lesson(report *r, const lesson *l);
 /* Beside the lessons: how cost grows with ops and elements, and with threads and sizes. */
 duet_status report_sweep(report *r);
 duet_status report_scaling(report *r);
+
+/* With --full: small products against the core's peak. */
+duet_status report_contractions(report *r);
 
 /* Says why the report is not to be trusted, and makes the command's exit status 1. */
 void report_complain(report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
