@@ -56,6 +56,7 @@ static duet_status bench(report *r, const choices *c) {
     if (!c->lessons.count && !c->sweep && !c->scaling)
         for (const lesson *const *l = lessons; *l; l++) TRY(report_lesson(r, *l));
     if (c->full) TRY(report_contractions(r));
+    if (c->full) report_limits(r);
     if (c->sweep) TRY(report_sweep(r));
     if (c->scaling) TRY(report_scaling(r));
     if (c->compare) TRY(report_compare(r, c->compare));

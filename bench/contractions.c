@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-static const int64_t shapes[CONTRACTIONS][3] = {{64, 64, 20}, {20, 64, 64}, {128, 128, 128}};
+static const int64_t shapes[][3] = {{64, 64, 20}, {20, 64, 64}, {128, 128, 128}};
 
 typedef struct trial {
     int64_t m, n, k;
@@ -33,7 +33,7 @@ static duet_status by_blas(void *context) {
 
 /* The peak is taken on both sides of the products: a machine that changes its pace would otherwise
  * show shares that no kernel has. */
-static duet_status measure_shape(contraction *out, const report *r, trial *t) {
+static duet_status measure_shape(report *r, trial *t) {
     static measurement results[2];
     const contender both[] = {{"duet", t, by_duet, NULL, NULL},
                               {"OpenBLAS", t, by_blas, NULL, NULL}};
@@ -42,30 +42,31 @@ static duet_status measure_shape(contraction *out, const report *r, trial *t) {
     double flops = 2.0 * (double)t->m * (double)t->n * (double)t->k, peak = peak_gflops(1);
     TRY(measure(results, both, 2, &plan, &clock));
     peak = fmax(peak, peak_gflops(1));
-    out->gflops = flops / results[0].summary.best / 1e3;
-    out->blas_gflops = flops / results[1].summary.best / 1e3;
-    out->share = out->gflops / peak;
+    double gflops = flops / results[0].summary.best / 1e3;
+    double blas = flops / results[1].summary.best / 1e3;
+    char name[40];
+    snprintf(name, sizeof name, "contraction.%dx%dx%d", (int)t->m, (int)t->n, (int)t->k);
+    report_derive(r, gflops, "%s.gflops", name);
+    report_derive(r, gflops / peak, "%s.share_of_peak", name);
+    report_derive(r, blas, "%s.openblas_gflops", name);
+    printf("  [%3d,%3d,%3d] %14.1f %18.0f %% %20.1f\n", (int)t->m, (int)t->n, (int)t->k, gflops,
+           100 * gflops / peak, blas);
     return DUET_OK;
 }
 
 static duet_status measure_all(report *r) {
-    for (int i = 0; i < CONTRACTIONS; i++) {
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const int64_t *s = shapes[i];
         duet_tensor *a = held_uniform(DUET_SHAPE(s[0], s[2]), 1, 1);
         duet_tensor *b = held_uniform(DUET_SHAPE(s[2], s[1]), 1, 2);
         duet_tensor *c = held_zeros(DUET_SHAPE(s[0], s[1]));
-        contraction *out = &r->contractions[i];
-        *out = (contraction){.m = s[0], .n = s[1], .k = s[2]};
         duet_status status = duet_error_code();
         if (a && b && c)
-            status = measure_shape(out, r, &(trial){s[0], s[1], s[2], a->data, b->data, c->data});
+            status = measure_shape(r, &(trial){s[0], s[1], s[2], a->data, b->data, c->data});
         duet_release(a);
         duet_release(b);
         duet_release(c);
         TRY(status);
-        r->n_contractions = i + 1;
-        printf("  [%3d,%3d,%3d] %14.1f %18.0f %% %20.1f\n", (int)s[0], (int)s[1], (int)s[2],
-               out->gflops, 100 * out->share, out->blas_gflops);
     }
     return DUET_OK;
 }

@@ -23,14 +23,7 @@ typedef struct derived {
     double value;
 } derived;
 
-/* A product C[m,n] = A[m,k] B[k,n] on one core. */
-typedef struct contraction {
-    int64_t m, n, k;
-    double gflops, share; /* of the core's measured peak */
-    double blas_gflops;   /* OpenBLAS's, with one thread */
-} contraction;
-
-enum { MAX_DERIVED = 256, CONTRACTIONS = 3 };
+enum { MAX_DERIVED = 256 };
 
 struct report {
     host host;
@@ -40,8 +33,6 @@ struct report {
     int n_rows, rows_room;
     derived derived[MAX_DERIVED];
     int n_derived;
-    contraction contractions[CONTRACTIONS];
-    int n_contractions;
     double peak; /* measured GFLOP/s of all threads; 0: not yet */
     bool check_failed;
 };
@@ -50,6 +41,8 @@ measure_plan report_plan(const report *r, const lesson *l);
 bench_row *report_add_row(report *r, const char *of_lesson, const char *by); /* NULL: no memory */
 void report_derive(report *r, double value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* A derived figure by its name; NAN where there is none. */
+double report_figure(const report *r, const char *name);
 const bench_row *report_find(const report *r, const char *of_lesson, const char *by);
 
 /* Compares, measures and prints one lesson. */
@@ -59,8 +52,10 @@ duet_status report_lesson(report *r, const lesson *l);
 duet_status report_sweep(report *r);
 duet_status report_scaling(report *r);
 
-/* With --full: small products against the core's peak. */
+/* With --full: small products against the core's peak; then what duet is built to reach, beside
+ * what was measured. */
 duet_status report_contractions(report *r);
+void report_limits(const report *r);
 
 /* Says why the report is not to be trusted, and makes the command's exit status 1. */
 void report_complain(report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -58,25 +58,12 @@ static void add_row(cJSON *rows, const bench_row *row) {
     cJSON_AddItemToArray(rows, to);
 }
 
-static void add_contraction(cJSON *list, const contraction *c) {
-    cJSON *to = cJSON_CreateObject();
-    cJSON *shape = cJSON_AddArrayToObject(to, "shape");
-    const int64_t sizes[] = {c->m, c->n, c->k};
-    for (int i = 0; i < 3; i++) cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)sizes[i]));
-    add_number(to, "gflops", c->gflops);
-    add_number(to, "share_of_peak", c->share);
-    add_number(to, "openblas_gflops", c->blas_gflops);
-    cJSON_AddItemToArray(list, to);
-}
-
 duet_status report_write_json(const report *r, FILE *file, const char *path) {
     cJSON *root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "schema", "duet.bench/1");
     add_host(cJSON_AddObjectToObject(root, "host"), r);
     cJSON *rows = cJSON_AddArrayToObject(root, "rows");
     for (int i = 0; i < r->n_rows; i++) add_row(rows, &r->rows[i]);
-    cJSON *products = cJSON_AddArrayToObject(root, "contractions"); /* empty but with --full */
-    for (int i = 0; i < r->n_contractions; i++) add_contraction(products, &r->contractions[i]);
     cJSON *figures = cJSON_AddObjectToObject(root, "derived");
     for (int i = 0; i < r->n_derived; i++)
         cJSON_AddNumberToObject(figures, r->derived[i].name, r->derived[i].value);

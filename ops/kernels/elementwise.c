@@ -137,7 +137,7 @@ enum { SMALL = 2048 }; /* elements that no expression makes worth splitting */
 duet_status duet_elementwise_run(const duet_kernel *kernel) {
     const duet_elementwise *e = kernel->op->elementwise;
     const duet_view *out = kernel->out, *in = kernel->in;
-    const int arity = e->arity;
+    const int arity = kernel->n_in;
     const duet_elementwise_code *code = &e->code[in[arity - 1].spec->dtype];
     int64_t count = duet_shape_count(&out->spec->shape);
     if (__builtin_expect(count == 0, 0)) return DUET_OK;
