@@ -1,11 +1,12 @@
 /* cond and while: plain calls when eager, ops with sub-graphs when traced. */
 #include "graph_body.h"
+#include "tape.h"
 #include "thread_state.h"
 #include "trace.h"
 
 #include <stdlib.h>
 
-extern const duet_op duet_op_cond, duet_op_while;
+extern const duet_op duet_op_cond, duet_op_while, duet_op_read;
 
 /* ---- sub-graphs ---------------------------------------------------------------------------------
  */
@@ -87,6 +88,40 @@ static duet_status to_body(duet_attr *attr, sub_graph *sub) {
     return attr->body ? DUET_OK : duet_error_code();
 }
 
+/* ---- bodies called eagerly: what they get and give is as of a sub-graph ------------------------
+ */
+
+/* Values of variables as of now; the others as they are. */
+static duet_status read_variables(duet_tensor **values, duet_tensor *const *in, int n) {
+    for (int i = 0; i < n; i++) {
+        bool variable = in[i] && (in[i]->flags & DUET_TENSOR_VARIABLE);
+        values[i] = variable ? duet_apply1(&duet_op_read, in[i]) : in[i];
+        if (variable && !values[i]) return duet_error_code();
+    }
+    return DUET_OK;
+}
+
+/* The same values, those that a tape follows as tensors of the body's own: so what its uses add to
+ * a gradient is summed up by itself first, in the order in which a sub-graph's gradient does. */
+static duet_status enter(duet_tensor **args, duet_tensor *const *values, int n) {
+    for (int i = 0; i < n; i++) {
+        args[i] = values[i];
+        if (!duet_tape_follows(&values[i], 1)) continue;
+        args[i] = duet_reshape(values[i], values[i]->spec.shape);
+        if (!args[i]) return duet_error_code();
+    }
+    return DUET_OK;
+}
+
+static duet_status run_branch(duet_tensor **out, int n_out, duet_callback body,
+                              duet_tensor *const *in, int n_in, void *user) {
+    duet_tensor *args[DUET_MAX_INPUTS];
+    TRY(read_variables(args, in, n_in));
+    TRY(enter(args, args, n_in));
+    TRY(body(out, args, user));
+    return read_variables(out, out, n_out);
+}
+
 /* ---- cond
  * ------------------------------------------------------------------------------------------ */
 
@@ -139,7 +174,8 @@ duet_status duet_cond(duet_tensor **out, int n_out, duet_tensor *pred, duet_call
     for (int i = 0; i < n_out; i++) out[i] = NULL;
     if (duet_thread.trace)
         return trace_cond(out, n_out, pred, then_body, else_body, in, n_in, user);
-    return (duet_item(pred, 0) != 0 ? then_body : else_body)(out, in, user);
+    duet_callback body = duet_item(pred, 0) != 0 ? then_body : else_body;
+    return run_branch(out, n_out, body, in, n_in, user);
 }
 
 /* ---- while
@@ -179,13 +215,16 @@ static duet_status trace_while(duet_tensor **out, duet_callback condition, duet_
 static duet_status run_round(bool *goes_on, duet_tensor **state, duet_callback condition,
                              duet_callback body, int n, void *user) {
     duet_tensor *pred[DUET_MAX_OUTPUTS] = {NULL}, *next[DUET_MAX_OUTPUTS] = {NULL};
+    duet_tensor *args[DUET_MAX_OUTPUTS];
     TRY(condition(pred, state, user));
     TRY(check_operands("while", pred, 1, 1));
     CHECK(pred[0]->spec.dtype == DUET_BOOL && pred[0]->spec.shape.rank == 0, DUET_STATUS_SHAPE,
           "while: cond: expected bool[], got %s", DUET_SPEC_TEXT(&pred[0]->spec));
     *goes_on = duet_item(pred[0], 0) != 0;
     if (!*goes_on) return DUET_OK;
-    TRY(body(next, state, user));
+    TRY(enter(args, state, n));
+    TRY(body(next, args, user));
+    TRY(read_variables(next, next, n));
     TRY(check_operands("while", next, n, n));
     for (int i = 0; i < n; i++) {
         CHECK(duet_spec_equal(&next[i]->spec, &state[i]->spec), DUET_STATUS_SHAPE,
@@ -199,7 +238,7 @@ static duet_status run_round(bool *goes_on, duet_tensor **state, duet_callback c
 static duet_status run_while(duet_tensor **out, duet_callback condition, duet_callback body,
                              duet_tensor *const *in, int n, void *user) {
     duet_tensor *state[DUET_MAX_OUTPUTS];
-    for (int i = 0; i < n; i++) state[i] = in[i];
+    TRY(read_variables(state, in, n));
     for (bool goes_on = true; goes_on;) {
         duet_scope_open();
         duet_status status = run_round(&goes_on, state, condition, body, n, user);

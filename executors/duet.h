@@ -79,7 +79,9 @@ void duet_function_print_frozen(FILE *file, const duet_function *function);
  * Ordinary C `if` and `for` run while tracing: they unroll. These two become ops with sub-graphs.
  * Eagerly they just call the bodies, which may use tensors and variables around them. */
 
-/* out[..] = pred ? then_body(in[..]) : else_body(in[..]).  pred: bool[] */
+/* out[..] = pred ? then_body(in[..]) : else_body(in[..]).  pred: bool[]
+ * The gradient of a value that only the branch not taken uses is NULL eagerly, where that branch
+ * was never run, and zeros in a graph, which holds both. */
 duet_status duet_cond(duet_tensor **out, int n_out, duet_tensor *pred, duet_callback then_body,
                       duet_callback else_body, duet_tensor *const *in, int n_in, void *user);
 

@@ -2,6 +2,7 @@
 
 #include "call_checks.h"
 #include "core/attrs.h"
+#include "scope_inline.h"
 #include "tape.h"
 #include "thread_state.h"
 

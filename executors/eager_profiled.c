@@ -3,6 +3,7 @@
 #include "call_checks.h"
 #include "clock.h"
 #include "core/attrs.h"
+#include "scope_inline.h"
 #include "tape.h"
 #include "thread_state.h"
 

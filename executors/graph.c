@@ -1,6 +1,7 @@
 #include "graph.h"
 
 #include "core/attrs.h"
+#include "core/body.h"
 
 #include <stdlib.h>
 
@@ -241,6 +242,12 @@ int32_t duet_graph_count_constants(const duet_graph *graph) {
     int32_t count = 0;
     for (int32_t i = 0; i < graph->n_nodes; i++) count += graph->nodes[i].op == &duet_op_constant;
     return count;
+}
+
+bool duet_node_has_stateful_body(const duet_graph_node *node) {
+    for (int i = 0; i < duet_op_attr_count(node->op); i++)
+        if (node->op->attrs[i].kind == DUET_ATTR_BODY && node->attrs[i].body->stateful) return true;
+    return false;
 }
 
 /* ---- compaction: canonical numbering ------------------------------------------------------- */

@@ -95,9 +95,14 @@ int32_t duet_graph_count_constants(const duet_graph *graph);
 static inline bool duet_node_writes(const duet_graph_node *node, int32_t input) {
     return node->op->writes >> input & 1;
 }
+/* True where a sub-graph of the node reads or writes variables, draws or prints: it may write any
+ * variable of the graph. */
+bool duet_node_has_stateful_body(const duet_graph_node *node);
+
 /* True where the node must stay, and stay in order. */
 static inline bool duet_node_has_effect(const duet_graph_node *node) {
-    return (node->op->traits & DUET_OP_STATEFUL) || node->op->writes;
+    return (node->op->traits & DUET_OP_STATEFUL) || node->op->writes ||
+           duet_node_has_stateful_body(node);
 }
 
 /* Checks every invariant; the message names the node. */

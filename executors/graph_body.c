@@ -28,12 +28,6 @@ const duet_graph *duet_graph_of_body(const duet_body *body) {
     return ((const graph_body *)body)->graph;
 }
 
-bool duet_node_has_stateful_body(const duet_graph_node *node) {
-    for (int i = 0; i < duet_op_attr_count(node->op); i++)
-        if (node->op->attrs[i].kind == DUET_ATTR_BODY && node->attrs[i].body->stateful) return true;
-    return false;
-}
-
 /* ---- infer ---------------------------------------------------------------------------------- */
 
 static bool specs_match(const duet_graph *graph, const duet_spec *const *in) {

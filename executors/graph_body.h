@@ -11,7 +11,4 @@ duet_body *duet_graph_body_new(duet_graph *graph);
 /* The graph inside. Every body is made by duet_graph_body_new(). */
 const duet_graph *duet_graph_of_body(const duet_body *body);
 
-/* True where a sub-graph of the node has effects, on variables, random state or the world. */
-bool duet_node_has_stateful_body(const duet_graph_node *node);
-
 #endif

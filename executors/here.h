@@ -44,7 +44,6 @@
 #define duet_matmul(...) DUET_HERE(duet_matmul(__VA_ARGS__))
 #define duet_matmul_flags(...) DUET_HERE(duet_matmul_flags(__VA_ARGS__))
 #define duet_dense(...) DUET_HERE(duet_dense(__VA_ARGS__))
-#define duet_dense_fused(...) DUET_HERE(duet_dense_fused(__VA_ARGS__))
 #define duet_softmax(...) DUET_HERE(duet_softmax(__VA_ARGS__))
 #define duet_mse(...) DUET_HERE(duet_mse(__VA_ARGS__))
 #define duet_mse_grad(...) DUET_HERE(duet_mse_grad(__VA_ARGS__))

@@ -4,7 +4,6 @@
 #include "passes.h"
 
 #include "core/attrs.h"
-#include "graph_body.h"
 
 #include <stdlib.h>
 
@@ -43,10 +42,6 @@ static bool same(const duet_graph_node *a, const duet_graph_node *b) {
     return true;
 }
 
-static bool may_merge(const duet_graph_node *node) {
-    return !duet_node_has_effect(node) && !duet_node_has_stateful_body(node);
-}
-
 /* Bumps the version of what a node writes; a sub-graph with effects may write anything. */
 static void note_writes(int32_t *version, const duet_graph *graph, const duet_graph_node *node) {
     const bool anything = duet_node_has_stateful_body(node);
@@ -79,7 +74,7 @@ static void merge_equal(duet_graph *graph, int32_t *table, size_t room, int32_t 
         duet_graph_node *node = &graph->nodes[i];
         for (int32_t j = 0; j < node->n_in; j++) node->in[j] = map[node->in[j]];
         note_writes(version, graph, node);
-        if (!may_merge(node)) continue;
+        if (duet_node_has_effect(node)) continue;
         int32_t earlier = find_or_add(table, room, graph, i, version, at);
         if (earlier < 0) continue;
         for (int32_t j = 0; j < node->n_out; j++)

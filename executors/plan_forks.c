@@ -83,7 +83,7 @@ static double alone_ns(const finder *f, double cost) {
 
 /* Whether nothing may pass this node. */
 static bool is_wall(const duet_graph_node *node) {
-    return duet_node_has_effect(node) || duet_node_has_stateful_body(node) || node->n_out == 0;
+    return duet_node_has_effect(node) || node->n_out == 0;
 }
 
 static double look_at_nodes(finder *f) {

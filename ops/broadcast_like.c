@@ -1,3 +1,4 @@
+#include "core/cost.h"
 #include "core/grad.h"
 #include "core/infer.h"
 #include "kernels/broadcast.h"
@@ -71,6 +72,7 @@ const duet_op duet_op_broadcast_like = {
     .infer = infer,
     .run = run,
     .grad = grad,
+    .cost = duet_cost_move,
     .samples = {"f32[3,1], f32[2,3,4]", "f32[], f64[67]", "f64[4], i32[3,4]; mean=true",
                 "f32[2,4], f32[2,3,4,5]; axes=[1,-1]", "i32[3,4], f32[3,4]", "bool[1,2], f32[3,2]",
                 "f32[3], f32[3,2]; axes=[1], mean=true", "f32[1,0], f32[4,0]"},

@@ -10,22 +10,23 @@ static bool is_none(const char *activation) {
     return !activation || strcmp(activation, "none") == 0;
 }
 
+static bool is_relu(const char *activation) {
+    return activation && strcmp(activation, "relu") == 0;
+}
+
+/* The kernel knows relu; what else `activation` names is an op of its own behind it. */
 duet_tensor *duet_dense(duet_tensor *x, duet_tensor *w, duet_tensor *b, const char *activation) {
-    duet_tensor *y = duet_add(duet_matmul(x, w), b);
-    if (is_none(activation)) return y;
+    bool none = is_none(activation), relu = is_relu(activation);
+    duet_tensor *y = duet_apply(&duet_op_dense, (duet_attr[]){{.text = relu ? "relu" : "none"}},
+                                (duet_tensor *[]){x, w, b}, 3);
+    if (none || relu || !y) return y;
     const duet_op *op = duet_op_find(activation);
     return op ? duet_apply1(op, y) : NULL;
 }
 
-duet_tensor *duet_dense_fused(duet_tensor *x, duet_tensor *w, duet_tensor *b,
-                              const char *activation) {
-    return duet_apply(&duet_op_dense, (duet_attr[]){{.text = activation}},
-                      (duet_tensor *[]){x, w, b}, 3);
-}
-
 static duet_status infer(duet_spec *out, const duet_op_call *call) {
     const char *activation = call->attrs[0].text;
-    CHECK(is_none(activation) || strcmp(activation, "relu") == 0, DUET_STATUS_ARGUMENT,
+    CHECK(is_none(activation) || is_relu(activation), DUET_STATUS_ARGUMENT,
           "dense: activation: expected \"none\" or \"relu\", got \"%s\"", activation);
     TRY(duet_infer_product(out, call, false, false));
     TRY(duet_infer_same_dtype(call, 1, 2));

@@ -13,15 +13,10 @@ duet_tensor *duet_matmul(duet_tensor *x, duet_tensor *w);
 /* The same with x's (transpose_a) or w's (transpose_b) last two axes swapped. */
 duet_tensor *duet_matmul_flags(duet_tensor *x, duet_tensor *w, bool transpose_a, bool transpose_b);
 
-/* A dense layer: activation(x w + b), written as these ops: matmul, add, and the op that
- * `activation` names ("relu", "tanh" ...; NULL or "none": none). The graph executor may run it as
- * the one op `dense`, which has the same bits.
+/* A dense layer, activation(x w + b), with the bits of matmul, add and the op that `activation` names
+ * ("relu", "tanh" ...; NULL or "none": none); b is added last.
  * x: T[..,m,k], w: T[k,n], b: T[n] -> T[..,m,n] */
 duet_tensor *duet_dense(duet_tensor *x, duet_tensor *w, duet_tensor *b, const char *activation);
-
-/* The same as the one op `dense`; activation "none" or "relu". */
-duet_tensor *duet_dense_fused(duet_tensor *x, duet_tensor *w, duet_tensor *b,
-                              const char *activation);
 
 /* Along `axis` (negative: from the end), with m = max x: exp(x - m) / sum exp(x - m). So it neither
  * overflows nor divides by 0; a NaN makes its whole row NaN, as does +Inf.  x: T[..] -> T[..] */

@@ -37,6 +37,14 @@ typedef struct duet_spec {
 static inline bool duet_shape_equal(const duet_shape *a, const duet_shape *b) {
     return memcmp(a, b, sizeof *a) == 0;
 }
+/* *to = *from, in two halves: what is stored as one cache line is slow to read back in parts. */
+static inline void duet_spec_copy(duet_spec *to, const duet_spec *from) {
+    typedef int64_t half __attribute__((vector_size(32), aligned(8), may_alias));
+    half *h = (half *)to;
+    const half *g = (const half *)from, low = g[0], high = g[1];
+    h[0] = low;
+    h[1] = high;
+}
 static inline bool duet_spec_equal(const duet_spec *a, const duet_spec *b) {
     return memcmp(a, b, sizeof *a) == 0;
 }
@@ -44,7 +52,8 @@ static inline bool duet_spec_equal(const duet_spec *a, const duet_spec *b) {
 /* Number of elements; 1 for rank 0. The shape must be valid and without free dimensions. */
 static inline int64_t duet_shape_count(const duet_shape *shape) {
     int64_t count = 1;
-    for (int64_t i = 0; i < shape->rank; i++) count *= shape->dims[i];
+    for (int i = 0; i < DUET_MAX_RANK && i < shape->rank; i++) /* two ends: unrolled, not vectors */
+        count *= shape->dims[i];
     return count;
 }
 

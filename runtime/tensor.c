@@ -1,38 +1,18 @@
-#include "tensor.h"
+#include "tensor_inline.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static duet_tensor *new_header(const duet_spec *spec, size_t data_bytes, uint32_t flags) {
-    duet_tensor *t = duet_memory_alloc(DUET_TENSOR_HEADER + data_bytes);
-    if (__builtin_expect(!t, 0)) return NULL;
-    t->spec = *spec;
-    t->data = NULL;
-    t->storage = NULL;
-    atomic_init(&t->tapes, 0);
-    atomic_init(&t->refs, 1);
-    t->flags = flags;
-    t->value = -1;
-    t->trace = 0;
-    t->block_bytes = DUET_TENSOR_HEADER + data_bytes;
-    t->name = NULL;
-    return t;
+duet_tensor *duet_tensor_too_large(const duet_spec *spec) {
+    duet_fail(DUET_STATUS_OVERFLOW, "tensor: %s has more bytes than a program can address",
+              DUET_SPEC_TEXT(spec));
+    return NULL;
 }
 
-duet_tensor *duet_tensor_alloc(const duet_spec *spec) {
-    size_t bytes;
-    if (__builtin_expect(!duet_spec_bytes_checked(&bytes, spec), 0)) {
-        duet_fail(DUET_STATUS_OVERFLOW, "tensor: %s has more bytes than a program can address",
-                  DUET_SPEC_TEXT(spec));
-        return NULL;
-    }
-    duet_tensor *t = new_header(spec, bytes, 0);
-    if (__builtin_expect(t != NULL, 1)) t->data = (char *)t + DUET_TENSOR_HEADER;
-    return t;
-}
+duet_tensor *duet_tensor_alloc(const duet_spec *spec) { return duet_tensor_alloc_inline(spec); }
 
 duet_tensor *duet_tensor_share(duet_tensor *owner, const duet_spec *spec) {
-    duet_tensor *t = new_header(spec, 0, 0);
+    duet_tensor *t = duet_tensor_new(spec, 0, 0);
     if (!t) return NULL;
     t->storage = duet_keep(owner->storage ? owner->storage : owner);
     t->data = owner->data;
@@ -40,8 +20,9 @@ duet_tensor *duet_tensor_share(duet_tensor *owner, const duet_spec *spec) {
 }
 
 duet_tensor *duet_tensor_symbol(const duet_spec *spec, uint64_t trace, int32_t value) {
-    duet_tensor *t = new_header(spec, 0, DUET_TENSOR_SYMBOLIC);
+    duet_tensor *t = duet_tensor_new(spec, 0, DUET_TENSOR_SYMBOLIC);
     if (!t) return NULL;
+    t->data = NULL;
     t->trace = trace;
     t->value = value;
     return t;
@@ -83,8 +64,9 @@ duet_tensor *duet_keep(duet_tensor *tensor) {
     return tensor;
 }
 
-void duet_tensor_free(duet_tensor *tensor) {
+void duet_release(duet_tensor *tensor) { duet_release_inline(tensor); }
+
+void duet_tensor_free_parts(duet_tensor *tensor) {
     duet_release(tensor->storage); /* one level deep: a storage has no storage of its own */
-    if (__builtin_expect(tensor->name != NULL, 0)) free(tensor->name);
-    duet_memory_free(tensor, tensor->block_bytes);
+    free(tensor->name);
 }

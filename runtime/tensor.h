@@ -28,10 +28,11 @@ struct duet_tensor {
     _Atomic uint64_t tapes; /* bit i: the process's tape i follows this tensor */
     _Atomic uint32_t refs;
     uint32_t flags;
-    int32_t value;      /* symbolic: value id in the trace ... */
-    uint64_t trace;     /* ... with this serial number */
-    size_t block_bytes; /* of the block of memory that this header begins */
-    char *name;         /* variables: owned, for messages; else NULL */
+    int64_t block_bytes; /* of the block of memory that this header begins */
+    int32_t block_class; /* the allocator's size class of that block */
+    int32_t value;       /* symbolic: value id in the trace ... */
+    uint64_t trace;      /* ... with this serial number */
+    char *name;          /* variables: owned, for messages; else NULL */
 };
 
 enum {
@@ -64,16 +65,7 @@ duet_status duet_variable_make_unique(duet_tensor *variable, bool keep);
 /* Adds a reference that the caller owns; returns its argument (NULL passes). */
 duet_tensor *duet_keep(duet_tensor *tensor);
 
-void duet_tensor_free(duet_tensor *tensor); /* at the last reference only */
-
-/* Drops a reference (NULL is fine). */
-static inline void duet_release(duet_tensor *tensor) {
-    if (!tensor) return;
-    /* The last holder needs no locked instruction: nobody else can be adding a reference. */
-    if (atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 ||
-        atomic_fetch_sub_explicit(&tensor->refs, 1, memory_order_acq_rel) == 1)
-        duet_tensor_free(tensor);
-}
+void duet_release(duet_tensor *tensor); /* drops a reference (NULL is fine) */
 
 static inline duet_dtype duet_tensor_dtype(const duet_tensor *t) {
     return (duet_dtype)t->spec.dtype;

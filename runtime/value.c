@@ -1,15 +1,21 @@
 #include "value.h"
 
+#include "scope_inline.h"
+
 #include <inttypes.h>
 #include <math.h>
 
-static duet_tensor *scalar(duet_dtype dtype, const void *bytes, uint32_t flags) {
-    duet_spec spec = {.dtype = dtype};
-    duet_tensor *t = duet_tensor_alloc(&spec);
+/* Whole, so that a new header copies them as they are: a spec put together just before would still
+ * be on its way to memory. */
+static const duet_spec scalar_specs[DUET_DTYPE_COUNT] = {
+    {.dtype = DUET_F32}, {.dtype = DUET_F64}, {.dtype = DUET_I32}, {.dtype = DUET_BOOL}};
+
+static inline duet_tensor *scalar(duet_dtype dtype, const void *bytes, uint32_t flags) {
+    size_t size = duet_dtype_size(dtype);
+    duet_tensor *t = duet_tensor_new(&scalar_specs[dtype], size, flags);
     if (!t) return NULL;
-    memcpy(t->data, bytes, duet_dtype_size(dtype));
-    t->flags = flags;
-    return duet_scope_own(t);
+    memcpy(t->data, bytes, size);
+    return duet_scope_own_inline(t);
 }
 
 duet_tensor *duet_f32(float value) { return scalar(DUET_F32, &value, 0); }

@@ -37,20 +37,27 @@ const duet_op *duet_op_at(int index) {
     return op;
 }
 
-/* Offers every name on the way, so that a miss knows the nearest one. */
-static const duet_op *find_quietly(duet_near *near) {
-    for (int i = 0, count = duet_op_count(); i < count; i++) {
+static int compare_name(const void *name, const void *entry) {
+    return strcmp(name, (*(const duet_op *const *)entry)->name);
+}
+
+/* The list of files is sorted. */
+static const duet_op *find_quietly(const char *name) {
+    const duet_op *const *found = bsearch(name, built_in, BUILT_IN, sizeof *built_in, compare_name);
+    if (found) return *found;
+    for (int i = BUILT_IN, count = duet_op_count(); i < count; i++) {
         const duet_op *op = duet_op_at(i);
-        if (strcmp(op->name, near->name) == 0) return op;
-        duet_near_offer(near, op->name);
+        if (strcmp(op->name, name) == 0) return op;
     }
     return NULL;
 }
 
 const duet_op *duet_op_find(const char *name) {
-    duet_near near = {.name = name};
-    const duet_op *op = find_quietly(&near);
+    const duet_op *op = find_quietly(name);
     if (op) return op;
+    duet_near near = {.name = name};
+    for (int i = 0, count = duet_op_count(); i < count; i++)
+        duet_near_offer(&near, duet_op_at(i)->name);
     if (near.nearest)
         duet_fail(DUET_STATUS_NOT_FOUND, "no op \"%s\"; did you mean \"%s\"?", name, near.nearest);
     else
@@ -71,8 +78,7 @@ static duet_status check_descriptor(const duet_op *op) {
 
 duet_status duet_op_register(const duet_op *op) {
     TRY(check_descriptor(op));
-    duet_near near = {.name = op->name};
-    CHECK(!find_quietly(&near), DUET_STATUS_ARGUMENT, "op_register: the name \"%s\" is taken",
+    CHECK(!find_quietly(op->name), DUET_STATUS_ARGUMENT, "op_register: the name \"%s\" is taken",
           op->name);
     pthread_mutex_lock(&lock);
     const duet_op **larger = realloc(registered, ((size_t)n_registered + 1) * sizeof *registered);

@@ -27,6 +27,14 @@ void duet_broadcast_init(duet_broadcast *out, const duet_shape *from, const duet
                                     : DUET_BROADCAST_ONE;
 }
 
+int64_t duet_broadcast_period(const duet_broadcast *b) {
+    int last = b->rank - 1;
+    if (b->step[last] != 0) return 0;
+    int64_t period = 1;
+    for (int i = 0; i < last; i++) period *= b->extent[i];
+    return period;
+}
+
 /* A place in the broadcast tensor: its index along each axis, and the element of `data` there. */
 typedef struct cursor {
     int64_t index[DUET_MAX_RANK], element;

@@ -21,6 +21,9 @@ typedef struct duet_broadcast {
 /* `from` must broadcast to `to`; no free dimensions. */
 void duet_broadcast_init(duet_broadcast *out, const duet_shape *from, const duet_shape *to);
 
+/* After how many elements it begins anew, where only the outermost axis repeats; else 0. */
+int64_t duet_broadcast_period(const duet_broadcast *b);
+
 /* out[i] = element begin + i of the broadcast tensor, for i < count; `data` is what it is made of,
  * elements of `size` bytes (1, 4 or 8). */
 void duet_broadcast_read(void *out, const duet_broadcast *b, const void *data, size_t size,

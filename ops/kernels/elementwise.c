@@ -1,5 +1,6 @@
 #include "kernels/elementwise.h"
 
+#include "core/cost.h"
 #include "core/infer.h"
 #include "kernels/broadcast.h"
 #include "pool.h"
@@ -30,19 +31,16 @@ duet_status duet_elementwise_infer(duet_spec *out, const duet_op_call *call) {
             return infer_slowly(out, call);
         widest = x;
     }
-    *out = *widest; /* as one: a copy in parts is slow to read back as a whole */
+    duet_spec_copy(out, widest);
     if (e->out_is_bool) out->dtype = DUET_BOOL;
     return DUET_OK;
 }
 
 duet_cost duet_elementwise_cost(const duet_op_call *call, const duet_spec *out) {
-    double count = 1, bytes = 0;
-    for (int64_t i = 0; i < out->shape.rank; i++)
-        if (out->shape.dims[i] != DUET_FREE_DIM) count *= (double)out->shape.dims[i];
-    for (int i = 0; i < call->n_in; i++)
-        if (!duet_shape_is_free(&call->in[i]->shape)) bytes += (double)duet_spec_bytes(call->in[i]);
-    bytes += count * (double)duet_dtype_size((duet_dtype)out->dtype);
-    return (duet_cost){.flops = count * call->op->elementwise->cost, .bytes = bytes};
+    double bytes = duet_cost_bytes(out);
+    for (int i = 0; i < call->n_in; i++) bytes += duet_cost_bytes(call->in[i]);
+    return (duet_cost){.flops = duet_cost_elements(out) * call->op->elementwise->cost,
+                       .bytes = bytes};
 }
 
 const duet_elementwise *duet_elementwise_of(duet_dtype *dtype, const duet_op *op,
@@ -60,17 +58,16 @@ const duet_elementwise *duet_elementwise_of(duet_dtype *dtype, const duet_op *op
     return e;
 }
 
-/* ---- running -----------------------------------------------------------------------------------
- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* Elements of an operand that repeats are written out this many at a time: a stack buffer. */
 enum { CHUNK = 512 };
 
 typedef struct operand {
     const char *data;
-    size_t size; /* bytes an element */
-    duet_broadcast_kind kind;
-    duet_broadcast repeat; /* set where kind says so */
+    size_t size;           /* bytes an element */
+    duet_broadcast repeat; /* how it meets the result */
+    bool alike;            /* it is the same in every chunk */
 } operand;
 
 typedef struct job {
@@ -78,32 +75,39 @@ typedef struct job {
     char *out;
     size_t out_size;
     int arity;
-    bool repeats; /* some operand does */
+    int64_t chunk; /* elements at a time; 0: all at once, since no operand repeats */
     operand in[DUET_ELEMENTWISE_ARITY];
 } job;
 
-/* Elements begin .. begin + count - 1, at most CHUNK of them where an operand repeats. */
-static void run_chunk(const job *j, int64_t begin, int64_t count) {
-    _Alignas(64) char written_out[DUET_ELEMENTWISE_ARITY][CHUNK * sizeof(double)];
-    const void *at[DUET_ELEMENTWISE_ARITY] = {NULL};
-    for (int i = 0; i < j->arity; i++) {
-        const operand *x = &j->in[i];
-        if (x->kind == DUET_BROADCAST_REPEAT) {
-            at[i] = duet_broadcast_find(&x->repeat, x->data, x->size, begin, count);
-            if (at[i]) continue;
-            duet_broadcast_read(written_out[i], &x->repeat, x->data, x->size, begin, count);
-            at[i] = written_out[i];
-        } else {
-            at[i] = x->data + (x->kind == DUET_BROADCAST_SAME ? (size_t)begin * x->size : 0);
-        }
+typedef char written_out[CHUNK * sizeof(double)] __attribute__((aligned(64)));
+
+/* Where elements begin .. begin + count - 1 of the operand are, if need be in `buffer`, which holds
+ * those of the chunk before this one. */
+static const void *find_chunk(const operand *x, written_out buffer, int64_t begin, int64_t count,
+                              bool first) {
+    switch (x->repeat.kind) {
+    case DUET_BROADCAST_ONE: return x->data;
+    case DUET_BROADCAST_SAME: return x->data + (size_t)begin * x->size;
+    case DUET_BROADCAST_REPEAT: break;
     }
-    j->loop(j->out + (size_t)begin * j->out_size, at[0], at[1], at[2], count);
+    if (x->alike && !first) return buffer;
+    const void *found = duet_broadcast_find(&x->repeat, x->data, x->size, begin, count);
+    if (found && !x->alike) return found;
+    duet_broadcast_read(buffer, &x->repeat, x->data, x->size, begin, count);
+    return buffer;
 }
 
 static void run_range(void *context, int64_t begin, int64_t end) {
     const job *j = context;
-    int64_t most = j->repeats ? CHUNK : end - begin;
-    for (; begin < end; begin += most) run_chunk(j, begin, end - begin < most ? end - begin : most);
+    written_out buffers[DUET_ELEMENTWISE_ARITY];
+    const int64_t step = j->chunk ? j->chunk : end - begin;
+    for (int64_t i = begin; i < end; i += step) {
+        const void *at[DUET_ELEMENTWISE_ARITY] = {NULL};
+        int64_t count = end - i < step ? end - i : step;
+        for (int k = 0; k < j->arity; k++)
+            at[k] = find_chunk(&j->in[k], buffers[k], i, count, i == begin);
+        j->loop(j->out + (size_t)i * j->out_size, at[0], at[1], at[2], count);
+    }
 }
 
 static duet_status apply_general(const duet_elementwise *e, const duet_elementwise_code *code,
@@ -118,8 +122,11 @@ static duet_status apply_general(const duet_elementwise *e, const duet_elementwi
         x->data = in[i].data;
         x->size = duet_dtype_size((duet_dtype)in[i].spec->dtype);
         duet_broadcast_init(&x->repeat, &in[i].spec->shape, &out->spec->shape);
-        x->kind = x->repeat.kind;
-        j.repeats |= x->kind == DUET_BROADCAST_REPEAT;
+        if (x->repeat.kind != DUET_BROADCAST_REPEAT) continue;
+        int64_t period = duet_broadcast_period(&x->repeat);
+        if (period > CHUNK) period = 0;
+        if (!j.chunk) j.chunk = period ? CHUNK / period * period : CHUNK;
+        x->alike = period && j.chunk % period == 0;
     }
     duet_parallel_for(count, (int64_t)(DUET_ELEMENTWISE_GRAIN / e->cost) + CHUNK, run_range, &j);
     return DUET_OK;
@@ -127,35 +134,26 @@ static duet_status apply_general(const duet_elementwise *e, const duet_elementwi
 
 enum { SMALL = 2048 }; /* elements that no expression makes worth splitting */
 
-duet_status duet_elementwise_apply(const duet_elementwise *e, duet_dtype dtype,
-                                   const duet_view *out, const duet_view *in) {
-    const duet_elementwise_code *code = &e->code[dtype];
-    const void *at[DUET_ELEMENTWISE_ARITY] = {NULL};
-    int64_t count = duet_shape_count(&out->spec->shape);
-    if (count == 0) return DUET_OK;
-    int scalars = 0;
-    bool plain = count < SMALL || (double)count * e->cost < 2 * DUET_ELEMENTWISE_GRAIN;
-    for (int i = 0; i < e->arity; i++) {
-        /* As many elements as the result has, after broadcasting, are the same ones in order. */
-        at[i] = in[i].data;
-        if (in[i].spec->shape.rank == 0 && count > 1) {
-            scalars |= 1 << i;
-            continue;
-        }
-        int64_t own = duet_shape_count(&in[i].spec->shape);
-        if (own == count) continue;
-        if (own == 1)
-            scalars |= 1 << i;
-        else
-            plain = false;
-    }
-    if (!plain) return apply_general(e, code, scalars, out, in, count);
-    code->loops[scalars](out->data, at[0], at[1], at[2], count);
-    return DUET_OK;
-}
-
 duet_status duet_elementwise_run(const duet_kernel *kernel) {
     const duet_elementwise *e = kernel->op->elementwise;
-    duet_dtype dtype = (duet_dtype)kernel->in[e->arity - 1].spec->dtype;
-    return duet_elementwise_apply(e, dtype, kernel->out, kernel->in);
+    const duet_view *out = kernel->out, *in = kernel->in;
+    const int arity = e->arity;
+    const duet_elementwise_code *code = &e->code[in[arity - 1].spec->dtype];
+    int64_t count = duet_shape_count(&out->spec->shape);
+    if (__builtin_expect(count == 0, 0)) return DUET_OK;
+    int scalars = 0;
+    bool plain = count < SMALL || (double)count * e->cost < 2 * DUET_ELEMENTWISE_GRAIN;
+    for (int i = 0; i < arity && arity > 1; i++) {
+        /* As many elements as the result has, after broadcasting, are the same ones in order. */
+        int64_t own = duet_shape_count(&in[i].spec->shape);
+        if (own == count) continue;
+        if (__builtin_expect(own != 1, 0))
+            plain = false;
+        else
+            scalars |= 1 << i;
+    }
+    if (__builtin_expect(!plain, 0)) return apply_general(e, code, scalars, out, in, count);
+    code->loops[scalars](out->data, in[0].data, arity > 1 ? in[1].data : NULL,
+                         arity > 2 ? in[2].data : NULL, count);
+    return DUET_OK;
 }

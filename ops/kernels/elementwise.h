@@ -60,10 +60,6 @@ const duet_elementwise *duet_elementwise_of(duet_dtype *dtype, const duet_op *op
 /* Additions that take about 10 us: less work than this is not given to another thread. */
 enum { DUET_ELEMENTWISE_GRAIN = 1 << 16 };
 
-/* Runs one expression: what duet_elementwise_run does, for ops that choose it themselves (cast). */
-duet_status duet_elementwise_apply(const duet_elementwise *expression, duet_dtype dtype,
-                                   const duet_view *out, const duet_view *in);
-
 /* For a descriptor: everything that elementwise ops have in common; and the same with `more`
  * traits. */
 #define DUET_ELEMENTWISE(op_name) DUET_ELEMENTWISE_WITH(op_name, 0)

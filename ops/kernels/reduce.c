@@ -4,8 +4,7 @@
 #include "kernels/elementwise.h"
 #include "pool.h"
 
-/* ---- runs: elements that lie side by side ------------------------------------------------------
- */
+/* ---- runs: elements that lie side by side ---------------------------------------------------- */
 
 enum { WAVE = 256 }; /* blocks whose results are kept at a time */
 
@@ -109,8 +108,7 @@ static const void *from_memory(void *context, void *scratch, int64_t begin, int6
     return (const char *)x->data + (size_t)begin * duet_dtype_size((duet_dtype)x->spec->dtype);
 }
 
-/* ---- columns: whole rows are joined ------------------------------------------------------------
- */
+/* ---- columns: whole rows are joined ---------------------------------------------------------- */
 
 enum { CHUNK = 16 * DUET_VECTOR_BYTES }; /* bytes of a row that one task takes */
 
@@ -155,8 +153,7 @@ static duet_status reduce_rows(const duet_reduction_code *code, size_t size, voi
     return status;
 }
 
-/* ---- any axes -----------------------------------------------------------------------------------
- */
+/* ---- any axes -------------------------------------------------------------------------------- */
 
 /* Axes that are reduced, or kept, together; axes of 1 are left out. */
 typedef struct groups {

@@ -21,8 +21,7 @@ enum {
 
 /* An operation's code for one type; made by kernels/reduce.inc. */
 typedef struct duet_reduction_code {
-    /* *out from `count` side by side, of at most DUET_REDUCE_BLOCK bytes; from none: the identity
-     */
+    /* *out from `count` side by side, of at most DUET_REDUCE_BLOCK bytes; sums of none are 0 */
     void (*block)(void *out, const void *x, int64_t count);
     /* out[j] from x[i * stride + j] for i < rows, at most DUET_REDUCE_ROWS, and j < columns */
     void (*columns)(void *out, const void *x, int64_t rows, int64_t stride, int64_t columns);
@@ -36,7 +35,7 @@ struct duet_reduction {
     bool refuses_none;               /* of no elements there is no result (max) */
 };
 
-extern const duet_reduction_code duet_reduce_sum[3]; /* x + y, identity 0 */
+extern const duet_reduction_code duet_reduce_sum[3]; /* x + y; of none: 0 */
 
 /* Reduces in[0] over the axes in the set `axes` (bit per axis); `out` has as many elements as the
  * others' product, with or without the reduced axes as 1. */
@@ -56,8 +55,7 @@ typedef const void *(*duet_reduce_source)(void *context, void *scratch, int64_t 
 void duet_reduce_runs(const duet_reduction *reduction, duet_dtype dtype, void *out, int64_t rows,
                       int64_t run, double cost, duet_reduce_source source, void *context);
 
-/* ---- for the ops: kernels/reduce_op.c -----------------------------------------------------------
- */
+/* ---- for the ops: kernels/reduce_op.c -------------------------------------------------------- */
 
 /* `infer`, `run` and `cost` of an op with the attributes "axes" and "keepdims", in this order. */
 duet_status duet_reduce_infer(duet_spec *out, const duet_op_call *call);
@@ -75,8 +73,7 @@ duet_cost duet_reduce_cost(const duet_op_call *call, const duet_spec *out);
 /* The attributes of a call of such an op. */
 #define DUET_REDUCE_ATTRS(axes_given, keep) ((duet_attr[]){{.ints = (axes_given)}, {.b = (keep)}})
 
-/* ---- broadcast_like and sum_to_like: attributes "axes" and "mean", in this order ----------------
- */
+/* ---- broadcast_like and sum_to_like: attributes "axes" and "mean", in this order ------------- */
 
 /* `smaller` with its missing `axes`, of a shape of `rank`, put back as 1. */
 duet_shape duet_reduce_align(const duet_shape *smaller, const duet_ints *axes, int64_t rank);

@@ -1,4 +1,5 @@
 /* What the ops made of reductions share. */
+#include "core/cost.h"
 #include "core/infer.h"
 #include "kernels/reduce.h"
 
@@ -37,18 +38,9 @@ duet_status duet_reduce_run(const duet_kernel *kernel) {
     return duet_reduce(kernel->op->reduction, kernel->out, kernel->in, axes);
 }
 
-static double elements(const duet_spec *spec) {
-    double count = 1; /* free dimensions as 1 */
-    for (int64_t i = 0; i < spec->shape.rank; i++)
-        if (spec->shape.dims[i] != DUET_FREE_DIM) count *= (double)spec->shape.dims[i];
-    return count;
-}
-
 duet_cost duet_reduce_cost(const duet_op_call *call, const duet_spec *out) {
-    double in = elements(call->in[0]);
-    return (duet_cost){.flops = in,
-                       .bytes =
-                           (in + elements(out)) * (double)duet_dtype_size((duet_dtype)out->dtype)};
+    return (duet_cost){.flops = duet_cost_elements(call->in[0]),
+                       .bytes = duet_cost_bytes(call->in[0]) + duet_cost_bytes(out)};
 }
 
 duet_shape duet_reduce_align(const duet_shape *smaller, const duet_ints *axes, int64_t rank) {

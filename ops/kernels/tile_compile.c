@@ -43,8 +43,7 @@ typedef struct compiler {
 
 static int first_node(const duet_tile_source *s) { return s->n_in + s->n_constants; }
 
-/* ---- slots and scalars -------------------------------------------------------------------------
- */
+/* ---- slots and scalars ----------------------------------------------------------------------- */
 
 /* A slot that nothing else will use. */
 static int16_t own_slot(compiler *c) {
@@ -69,8 +68,7 @@ static uint16_t slot_of(compiler *c, int v) {
     return (uint16_t)x->slot;
 }
 
-/* ---- instructions ------------------------------------------------------------------------------
- */
+/* ---- instructions ---------------------------------------------------------------------------- */
 
 /* `operands` is printf's text of a and b. */
 static void put(compiler *c, const char *name, const char *operands, duet_tile_handler run,
@@ -115,8 +113,7 @@ static void used(compiler *c, int v) {
     x->spilled = false;
 }
 
-/* ---- expressions -------------------------------------------------------------------------------
- */
+/* ---- expressions ----------------------------------------------------------------------------- */
 
 /* In the order of duet_tile_form. */
 static const char *const operand_texts[DUET_TILE_FORMS] = {
@@ -199,8 +196,7 @@ static void compute(compiler *c, int v) {
     store_outputs(c, v);
 }
 
-/* ---- the program -------------------------------------------------------------------------------
- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 static duet_tile_scalar read_scalar(const duet_view *view) {
     duet_tile_scalar scalar = {.f64 = 0};
@@ -308,6 +304,7 @@ static duet_tile_program *new_program(const duet_tile_source *s) {
     p->dtype = s->dtype;
     p->count = duet_shape_count(&s->shape);
     p->tile = DUET_TILE_BYTES / (int64_t)duet_dtype_size(s->dtype);
+    p->cost = 1; /* of moving it */
     p->reduction = s->reduction;
     p->rows = s->rows;
     p->run = s->run;
@@ -371,8 +368,7 @@ duet_tile_program *duet_tile_compile(const duet_tile_source *source) {
     return NULL;
 }
 
-/* ---- printing ----------------------------------------------------------------------------------
- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 void duet_tile_print(FILE *to, const duet_tile_program *p) {
     fprintf(to, "tile program: %d instructions on tiles of %d %s, %d in memory\n", p->n_insns,

@@ -15,6 +15,20 @@
 typedef int32_t duet_vi32_unaligned
     __attribute__((vector_size(DUET_VECTOR_BYTES), aligned(sizeof(int32_t)), may_alias));
 
+/* Copies fewer bytes than a vector has, a multiple of 4. Compilers make a loop over a few elements
+ * a call of memcpy, or worse. */
+DUET_ALWAYS_INLINE void duet_copy_part(void *to, const void *from, int64_t bytes) {
+    char *out = to;
+    const char *in = from;
+#define PART(size)                                                                                 \
+    if (bytes & (size)) memcpy(out, in, size), out += (size), in += (size)
+    if (DUET_VECTOR_BYTES > 32) PART(32);
+    if (DUET_VECTOR_BYTES > 16) PART(16);
+    PART(8);
+    PART(4);
+#undef PART
+}
+
 enum {
     DUET_TILE_BYTES = 8 * DUET_VECTOR_BYTES, /* 128 f32 with AVX-512 */
     DUET_TILE_SLOTS = 384,                   /* tiles in memory: inputs, outputs, spilled values */

@@ -42,8 +42,7 @@ static void write_out(const worker *w, int i, void *to, int64_t begin, int64_t c
     if (in->is_bool) w->moves->widen(to, bools, count);
 }
 
-/* ---- before the first tile ----------------------------------------------------------------------
- */
+/* ---- before the first tile ------------------------------------------------------------------- */
 
 static void set_scalars(worker *w) {
     const duet_tile_program *p = w->program;
@@ -80,8 +79,7 @@ static void write_out_periods(worker *w, char *scratch) {
     }
 }
 
-/* ---- a tile
- * -------------------------------------------------------------------------------------- */
+/* ---- a tile ---------------------------------------------------------------------------------- */
 
 /* Where the tile of an input lies without being written out, or NULL. */
 static const char *find_input(const worker *w, const char *scratch, int i, int64_t begin,
@@ -144,8 +142,7 @@ static void run_tile(worker *w, char *scratch, void *const *out, int64_t begin, 
             take_output(w, &p->out[i], out[i], begin - origin, count);
 }
 
-/* ---- all of it
- * ----------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Elements begin .. end - 1; out[i] is where element `origin` goes. */
 static void run_elements(const job *j, char *scratch, void *const *out, int64_t begin, int64_t end,
@@ -200,6 +197,7 @@ duet_status duet_tile_run(const duet_tile_program *p, const void *const *in, voi
         duet_reduce_runs(p->reduction, p->dtype, out[0], p->rows, p->run, p->cost, produce, &j);
         return atomic_load(&j.failed) ? DUET_STATUS_MEMORY : DUET_OK;
     }
+    if (p->count == 0) return DUET_OK;
     int64_t tiles = (p->count + p->tile - 1) / p->tile;
     int64_t grain = (int64_t)(DUET_ELEMENTWISE_GRAIN / (p->cost * (double)p->tile)) + 1;
     if (tiles <= grain)

@@ -195,7 +195,8 @@ static void check_row(const cJSON *row) {
     assert_string_equal(text(row, "unit"), "us");
     assert_true(number(row, "best") > 0 && number(row, "median") >= number(row, "best"));
     assert_true(number(row, "mad") >= 0 && number(row, "number") >= 1);
-    assert_true(number(row, "first_call") > 0 && number(row, "threads") == 1);
+    assert_true(number(row, "first_call") > 0 && number(row, "second_call") > 0);
+    assert_true(number(row, "warmup") >= 2 && number(row, "threads") == 1);
     bool hand = strcmp(text(row, "executor"), "hand") == 0;
     bool graph = strcmp(text(row, "executor"), "graph") == 0;
     assert_true(number(row, "trace_count") == graph);
@@ -260,6 +261,7 @@ static void runs_all_lessons(void **state) {
     assert_contains(out, "Test 1");
     assert_contains(out, "The graph does not help here");
     assert_contains(out, "of the measured peak");
+    assert_contains(out, "warm-up");
     assert_contains(out, "the first call costs");
     assert_contains(out, "a new literal");
     assert_null(strstr(out, "differ"));

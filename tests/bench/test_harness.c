@@ -7,9 +7,12 @@
 #include "harness.h"
 
 #include "clock.h"
+#include "duet.h"
 #include "pool.h"
 
 #include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -238,26 +241,73 @@ static void a_line_is_not_turned_by_one_bad_point(void **state) {
 
 /* ---- with the real clock --------------------------------------------------------------------- */
 
-static void sleep_a_little(void *unused, int64_t begin, int64_t end) {
-    (void)unused;
-    for (; begin < end; begin++) nanosleep(&(struct timespec){0, 5000000}, NULL);
+/* An op that works on a worker alone: the caller's part ends when the worker's has begun. */
+static _Atomic bool worker_began;
+static _Thread_local bool is_caller;
+
+static void part_of_sleep(void *unused, int64_t begin, int64_t end) {
+    (void)unused, (void)begin, (void)end;
+    if (is_caller) {
+        while (!worker_began) sched_yield();
+        return;
+    }
+    worker_began = true;
+    nanosleep(&(struct timespec){0, 5000000}, NULL);
 }
 
-static duet_status work_on_the_pool(void *unused) {
-    (void)unused;
-    duet_parallel_for(2, 1, sleep_a_little, NULL);
+static duet_status sleep_infer(duet_spec *out, const duet_op_call *call) {
+    *out = *call->in[0];
     return DUET_OK;
 }
 
-/* A result that a worker computes is waited for. */
+static duet_status sleep_run(const duet_kernel *kernel) {
+    worker_began = false;
+    is_caller = true;
+    duet_parallel_for(2, 1, part_of_sleep, NULL);
+    is_caller = false;
+    memcpy(kernel->out[0].data, kernel->in[0].data, duet_spec_bytes(kernel->in[0].spec));
+    return DUET_OK;
+}
+
+static const duet_op op_sleep = {.name = "sleep_on_a_worker",
+                                 .doc = "x, after 5 ms on another thread",
+                                 .n_in = 1,
+                                 .n_out = 1,
+                                 .in_names = {"x"},
+                                 .traits = DUET_OP_STATEFUL,
+                                 .infer = sleep_infer,
+                                 .run = sleep_run,
+                                 .samples = {"f32[3]"}};
+
+static duet_tensor *sleeping(duet_tensor *x) { return duet_apply1(&op_sleep, x); }
+
+static duet_status call_sleeper(void *context) {
+    duet_scope_open();
+    duet_tensor *y = duet_call_unary(context, duet_f32(1));
+    duet_scope_close(NULL);
+    return y ? DUET_OK : duet_error_code();
+}
+
+/* What a worker computes is waited for, with either executor. */
 static void work_on_workers_is_waited_for(void **state) {
     (void)state;
-    contender c = {"sleeper", NULL, work_on_the_pool, NULL, NULL};
-    measure_plan plan = {1, 3, 0, 0};
-    bench_clock clock = real_clock();
-    static measurement m;
-    assert_int_equal(measure(&m, &c, 1, &plan, &clock), DUET_OK);
-    assert_true(m.summary.best >= 5000);
+    int threads = duet_pool_threads();
+    duet_pool_set_threads(2);
+    assert_int_equal(duet_op_register(&op_sleep), DUET_OK);
+    for (int graph = 0; graph <= 1; graph++) {
+        duet_function *f = duet_function_unary("sleeping", sleeping);
+        contender c = {"sleeper", f, call_sleeper, NULL, NULL};
+        measure_plan plan = {1, 3, 0, 0};
+        bench_clock clock = real_clock();
+        static measurement m;
+        bool before = duet_run_eagerly(!graph);
+        assert_int_equal(measure(&m, &c, 1, &plan, &clock), DUET_OK);
+        duet_run_eagerly(before);
+        assert_true(m.summary.best >= 5000);
+        assert_int_equal(duet_trace_count(f), graph);
+        duet_function_free(f);
+    }
+    duet_pool_set_threads(threads);
 }
 
 static duet_status add_up(void *context) {

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "lesson.h"
+#include "thread_state.h"
 
 #include "function.h"
 #include "pool.h"
@@ -67,6 +68,42 @@ static void a_second_graph_call_allocates_nothing(void **state) {
         assert_int_equal(graph->traces(e), 1);
         exercise_free(e);
     }
+}
+
+/* Eager and graph are one call, on copies whose inputs and variables have the same bits; what tells
+ * them apart is switched before the clock starts. */
+static void executors_are_measured_alike(void **state) {
+    (void)state;
+    const executor *eager = executor_find("eager"), *graph = executor_find("graph");
+    assert_true(eager->call == graph->call && eager->traces == graph->traces);
+    assert_true(eager->switch_on != NULL && graph->switch_on == NULL);
+    for (const lesson *const *l = lessons; *l; l++) {
+        if ((*l)->run) continue;
+        exercise *a = exercise_new(*l), *b = exercise_new(*l);
+        assert_true(contender_of(eager, a).call == contender_of(graph, b).call);
+        for (int i = 0; i < (*l)->n_in + (*l)->n_variables; i++) {
+            bool input = i < (*l)->n_in;
+            duet_tensor *x = input ? a->in[i] : a->variables[i - (*l)->n_in];
+            duet_tensor *y = input ? b->in[i] : b->variables[i - (*l)->n_in];
+            assert_true(x != y && duet_spec_equal(&x->spec, &y->spec));
+            assert_memory_equal(x->data, y->data, duet_spec_bytes(&x->spec));
+        }
+        exercise_free(a);
+        exercise_free(b);
+    }
+}
+
+/* Op calls are counted by a profiled call of its own; nothing that is timed is profiled. */
+static void counting_ops_leaves_no_profiler_on(void **state) {
+    (void)state;
+    exercise *e = exercise_new(lesson_find("small_ops"));
+    const executor *eager = executor_find("eager"), *graph = executor_find("graph");
+    assert_true(exercise_dispatches(eager, e) == 150);
+    assert_false(duet_thread.profiling);
+    assert_int_equal(graph->call(e), DUET_OK);
+    assert_true(exercise_dispatches(graph, e) == 1);
+    assert_false(duet_thread.profiling);
+    exercise_free(e);
 }
 
 /* ---- a learning rate that is a variable is not frozen into the graph ------------------------- */
@@ -152,6 +189,8 @@ int main(void) {
         cmocka_unit_test(the_help_names_every_lesson),
         cmocka_unit_test(only_branches_forks),
         cmocka_unit_test(a_second_graph_call_allocates_nothing),
+        cmocka_unit_test(executors_are_measured_alike),
+        cmocka_unit_test(counting_ops_leaves_no_profiler_on),
         cmocka_unit_test(the_learning_rate_can_change),
         cmocka_unit_test(a_wrong_result_is_named),
     };

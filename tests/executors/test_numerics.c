@@ -124,8 +124,127 @@ static void exponentials_are_not_gathered(void **state) {
     expect_both(exp_times_exp, duet_f32(-100), duet_f32(INFINITY));
 }
 
+/* ---- kernels, through both executors -----------------------------------------------------------
+ */
+
+static duet_tensor *relu_of_sum(duet_tensor *x) { return duet_relu(duet_add(x, duet_f32(1))); }
+static duet_tensor *relu_of_product(duet_tensor *x) { /* fused with the product */
+    return duet_relu(duet_matmul(duet_reshape(x, SHAPE(-1, 1)), F32(SHAPE(1, 1), 2)));
+}
+
+/* pytorch #7999, tensorflow #40072: alone, fused, behind a product; in vectors and their tails. */
+static void relu_of_nan_is_nan_at_every_length(void **state) {
+    (void)state;
+    duet_tensor *(*bodies[])(duet_tensor *) = {duet_relu, relu_of_sum, relu_of_product};
+    for (int b = 0; b < LENGTH(bodies); b++) {
+        duet_function *f = duet_function_unary("relu", bodies[b]);
+        for (int n = 1; n <= 67; n++) {
+            duet_scope_open();
+            duet_tensor *x = duet_full(SHAPE(n), DUET_F32, NAN);
+            EXPECT_ALL(bodies[b](x), NAN);
+            EXPECT_ALL(duet_call_unary(f, x), NAN);
+            duet_scope_close(NULL);
+        }
+        duet_function_free(f);
+    }
+}
+
+static duet_tensor *product_of_nothing(duet_tensor *x) {
+    return duet_matmul(x, duet_zeros(SHAPE(0, 4), DUET_F32));
+}
+static duet_tensor *softmax_of_nothing(duet_tensor *x) {
+    return duet_softmax(product_of_nothing(x), 1); /* not a result: in the arena, full of NaN */
+}
+
+/* pytorch #31421, tvm #19578 */
+static void a_product_of_nothing_is_zeros(void **state) {
+    (void)state;
+    for (int i = 0; i < 8; i++) { /* what is freed and taken again is no zeros */
+        duet_scope_open();
+        duet_full(SHAPE(4, 4), DUET_F32, NAN);
+        duet_scope_close(NULL);
+    }
+    duet_tensor *x = duet_zeros(SHAPE(4, 0), DUET_F32);
+    expect_both(product_of_nothing, x, duet_zeros(SHAPE(4, 4), DUET_F32));
+    expect_both(softmax_of_nothing, x, duet_full(SHAPE(4, 4), DUET_F32, 0.25));
+}
+
+static duet_tensor *softmax_of_last(duet_tensor *x) { return duet_softmax(x, -1); }
+static duet_tensor *softmax_of_first(duet_tensor *x) { return duet_softmax(x, 0); }
+
+/* dwave-optimization #555 */
+static void softmax_neither_over_nor_underflows(void **state) {
+    (void)state;
+    duet_tensor *(*along[])(duet_tensor *) = {softmax_of_last, softmax_of_first};
+    for (int i = 0; i < 2; i++) {
+        float third = 1.0f / 3;
+        expect_both(along[i], F32(SHAPE(3), 800, 1, 1), F32(SHAPE(3), 1, 0, 0));
+        expect_both(along[i], F32(SHAPE(3), 1000, 1000, 1000), F32(SHAPE(3), third, third, third));
+        expect_both(along[i], F32(SHAPE(2), -10000, -10000), F32(SHAPE(2), .5f, .5f));
+    }
+    duet_tensor *columns = F32(SHAPE(2, 2), -10000, 800, -10000, 1);
+    expect_both(softmax_of_first, columns, F32(SHAPE(2, 2), .5f, 1, .5f, 0));
+}
+
+static duet_tensor *sum_of_all(duet_tensor *x) { return duet_sum(x, DUET_NO_AXES, false); }
+static duet_tensor *sum_of_computed(duet_tensor *x) { /* as it is computed */
+    return sum_of_all(duet_mul(x, duet_f32(0.5f)));
+}
+
+/* tensorflow #6039: one running f32 gives 77149.2. */
+static void many_small_numbers_are_summed_closely(void **state) {
+    (void)state;
+    duet_tensor *x = duet_full(SHAPE(62500), DUET_F32, 1.23456);
+    duet_tensor *twice = duet_full(SHAPE(62500), DUET_F32, 2 * 1.23456);
+    assert_true(fabs(duet_item(sum_of_all(x), 0) - 77160) <= 0.01);
+    expect_both(sum_of_all, x, sum_of_all(x));
+    assert_true(fabs(duet_item(sum_of_computed(twice), 0) - 77160) <= 0.01);
+    expect_both(sum_of_computed, twice, sum_of_computed(twice));
+}
+
+typedef struct momentum_state {
+    duet_tensor *w, *velocity, *rate;
+    bool nesterov;
+} momentum_state;
+
+static duet_status momentum_step(duet_tensor **out, duet_tensor *const *in, void *user) {
+    const momentum_state *s = user;
+    TRY(duet_sgd_momentum(s->w, in[0], s->rate, s->velocity, 0.9, s->nesterov));
+    out[0] = duet_read(s->w);
+    return DUET_OK;
+}
+
+/* pytorch #1099, mlx PR#473: w 1, g 1, momentum .9. Keras's velocity has the rate in it. */
+static void momentum_is_keras_s(void **state) {
+    (void)state;
+    static const struct {
+        bool nesterov;
+        double rates[3], expected[3];
+    } cases[] = {{false, {.1, .1, .1}, {.9, .71, .439}},
+                 {true, {.1, .1, .1}, {.81, .539, .1951}},
+                 {false, {.1, .01, .01}, {.9, .800, .7}}};
+    duet_tensor *one = duet_f32(1), *w;
+    for (int i = 0; i < LENGTH(cases); i++)
+        for (int graph = 0; graph <= 1; graph++) {
+            momentum_state s = {duet_variable_new("w", one),
+                                duet_variable_new("velocity", duet_f32(0)),
+                                duet_variable_new("rate", duet_f32(0)), cases[i].nesterov};
+            duet_function *f = duet_function_new("momentum_step", momentum_step, 1, 1, &s);
+            for (int step = 0; step < 3; step++) {
+                EXPECT_OK(duet_assign(s.rate, duet_f32((float)cases[i].rates[step])));
+                EXPECT_OK(graph ? duet_call(f, &w, &one) : momentum_step(&w, &one, &s));
+                assert_true(fabs(duet_item(w, 0) - cases[i].expected[step]) < 2e-7);
+            }
+            duet_function_free(f);
+            duet_release(s.w);
+            duet_release(s.velocity);
+            duet_release(s.rate);
+        }
+}
+
 int main(void) {
     setenv("DUET_VERIFY", "1", 1);
+    setenv("DUET_POISON", "1", 1);
     const struct CMUnitTest tests[] = {
         TEST(zero_times_infinity_is_no_number),
         TEST(zeros_keep_their_signs),
@@ -134,6 +253,11 @@ int main(void) {
         TEST(a_bias_is_added_last),
         TEST(random_numbers_are_drawn_each_time),
         TEST(exponentials_are_not_gathered),
+        TEST(relu_of_nan_is_nan_at_every_length),
+        TEST(a_product_of_nothing_is_zeros),
+        TEST(softmax_neither_over_nor_underflows),
+        TEST(many_small_numbers_are_summed_closely),
+        TEST(momentum_is_keras_s),
     };
     return cmocka_run_group_tests_name("numerics", tests, NULL, NULL);
 }

@@ -130,14 +130,17 @@ static duet_tensor *adding_to_counter(duet_tensor *x) {
 /* tinygrad's list of jit footguns */
 static void a_variable_counts_calls(void **state) {
     (void)state;
-    counter = duet_variable_new("counter", duet_f32(0));
-    duet_function *f = duet_function_unary("adding", adding_to_counter);
-    for (int i = 1; i <= 5; i++) {
-        EXPECT(duet_call_unary(f, duet_f32(1)), -1);
-        EXPECT(duet_read(counter), i);
+    for (int graph = 0; graph < 2; graph++) {
+        counter = duet_variable_new("counter", duet_f32(0));
+        duet_function *f = duet_function_unary("adding", adding_to_counter);
+        for (int i = 1; i <= 5; i++) {
+            duet_tensor *one = duet_f32(1);
+            EXPECT(graph ? duet_call_unary(f, one) : adding_to_counter(one), -1);
+            EXPECT(duet_read(counter), i);
+        }
+        duet_function_free(f);
+        duet_release(counter);
     }
-    duet_function_free(f);
-    duet_release(counter);
 }
 
 static duet_tensor *doubling_counter(duet_tensor *x) {

@@ -2,7 +2,12 @@
  * is worth most. */
 #include "expect.h"
 
+#include "pool.h"
+
 #include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { THREADS = 4, CALLS = 300 };
 
@@ -175,6 +180,69 @@ static void a_tensor_is_watched_by_one_tape_only(void **state) {
     assert_int_equal(at_once(look_without_watching, NULL, duet_full(SHAPE(3), DUET_F32, 3)), 0);
 }
 
+/* ---- fork ---------------------------------------------------------------------------------------
+ */
+
+/* ThreadSanitizer takes the child's new threads for the parent's. */
+#if defined __SANITIZE_THREAD__
+#define FORK_WORKS 0
+#elif defined __has_feature
+#if __has_feature(thread_sanitizer)
+#define FORK_WORKS 0
+#endif
+#endif
+#ifndef FORK_WORKS
+#define FORK_WORKS 1
+#endif
+
+static duet_tensor *product_with_itself(duet_tensor *x) { return duet_matmul(x, x); }
+
+/* True where products in both executors have the bits of `expected`. */
+static bool products_are_right(duet_function *f, duet_tensor *x, const duet_tensor *expected) {
+    duet_tensor *eager = product_with_itself(x), *graph = duet_call_unary(f, x);
+    size_t bytes = duet_spec_bytes(&expected->spec);
+    return eager && graph && memcmp(eager->data, expected->data, bytes) == 0 &&
+           memcmp(graph->data, expected->data, bytes) == 0;
+}
+
+/* The child's exit status; -1 where it took more than five seconds. */
+static int status_within_5_s(pid_t child) {
+    for (int ms = 0; ms < 5000; ms += 10) {
+        int status;
+        if (waitpid(child, &status, WNOHANG) == child)
+            return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
+        usleep(10000);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    return -1;
+}
+
+/* OpenBLAS #294, #5520: a product, fork, a product in the child; by duet's kernels and by BLAS. */
+static void a_child_of_fork_multiplies_too(void **state) {
+    (void)state;
+    if (!FORK_WORKS) skip();
+    int threads = duet_pool_threads();
+    duet_pool_set_threads(2);
+    static const int64_t sizes[] = {96, 384};
+    for (int i = 0; i < LENGTH(sizes); i++) {
+        duet_tensor *x = duet_zeros(SHAPE(sizes[i], sizes[i]), DUET_F32);
+        for (int64_t k = 0; k < duet_tensor_count(x); k++)
+            ((float *)x->data)[k] = (float)(k % 17) / 8 - 1;
+        duet_function *f = duet_function_unary("product", product_with_itself);
+        duet_tensor *expected = product_with_itself(x);
+        assert_true(products_are_right(f, x, expected));
+        for (int round = 0; round < 3; round++) {
+            pid_t child = fork();
+            if (child == 0) _exit(products_are_right(f, x, expected) ? 0 : 1);
+            assert_int_equal(status_within_5_s(child), 0);
+            assert_true(products_are_right(f, x, expected)); /* and so does the parent */
+        }
+        duet_function_free(f);
+    }
+    duet_pool_set_threads(threads);
+}
+
 int main(void) {
     setenv("DUET_VERIFY", "1", 1);
     const struct CMUnitTest tests[] = {
@@ -183,6 +251,7 @@ int main(void) {
         TEST(a_call_s_reads_and_writes_are_not_parted),
         TEST(tapes_of_threads_that_watch_one_tensor),
         TEST(a_tensor_is_watched_by_one_tape_only),
+        TEST(a_child_of_fork_multiplies_too),
     };
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }

@@ -22,8 +22,7 @@
 #define I32(shape, ...) duet_from_data(shape, DUET_I32, (int32_t[]){__VA_ARGS__})
 #define SHAPE(...) DUET_SHAPE(__VA_ARGS__)
 
-/* ---- the executor -------------------------------------------------------------------------------
- */
+/* ---- the executor ---------------------------------------------------------------------------- */
 
 enum { GUARD_BYTES = 64, GUARD_BYTE = 0xA5 };
 
@@ -79,7 +78,7 @@ duet_tensor *duet_apply(const duet_op *op, const duet_attr *attrs, duet_tensor *
     return duet_dispatch(out, op, attrs, in, n_in) == DUET_OK ? out[0] : NULL;
 }
 
-/* ---- test programs ---- */
+/* ---- test programs --------------------------------------------------------------------------- */
 
 static inline int open_scope(void **state) {
     (void)state;
@@ -95,8 +94,7 @@ static inline int close_scope(void **state) {
 /* A test whose results are freed at its end. */
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_scope, close_scope)
 
-/* ---- expectations -------------------------------------------------------------------------------
- */
+/* ---- expectations ---------------------------------------------------------------------------- */
 
 /* A fixed number in [-1, 1) for each index. */
 static inline double noise(uint64_t i) {
@@ -171,8 +169,25 @@ static inline const char *inferred(const char *name, const char *sample_text) {
 }
 #define EXPECT_INFERRED(name, sample, text) assert_string_equal(inferred(name, sample), text)
 
-/* ---- gradients ----------------------------------------------------------------------------------
- */
+/* The element of x that element `place` of `to`, row-major, shows when x is broadcast to it. */
+static inline int64_t broadcast_place(const duet_tensor *x, const duet_shape *to, int64_t place) {
+    const duet_shape *from = &x->spec.shape;
+    int64_t at = 0, stride = 1;
+    for (int64_t i = to->rank - 1, k = from->rank - 1; i >= 0; i--, k--) {
+        int64_t index = place % to->dims[i];
+        place /= to->dims[i];
+        if (k < 0) continue;
+        at += from->dims[k] == 1 ? 0 : index * stride;
+        stride *= from->dims[k];
+    }
+    return at;
+}
+
+static inline double broadcast_item(const duet_tensor *x, const duet_shape *to, int64_t place) {
+    return duet_item(x, broadcast_place(x, to, place));
+}
+
+/* ---- gradients ------------------------------------------------------------------------------- */
 
 /* sum(y * weights), y = op(in), with input `which`'s element `at` moved by `by`. */
 static inline double moved_loss(const duet_op *op, const duet_attr *attrs, duet_tensor **in,

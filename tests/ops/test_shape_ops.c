@@ -91,6 +91,36 @@ static void check_transpose(const char *spec_text, duet_ints perm) {
     }
 }
 
+/* The same where tensors are made: the message names what is wrong, and nothing was allocated. */
+static void test_tensors_that_cannot_be(void **state) {
+    (void)state;
+    const int64_t one = 1;
+    const struct {
+        duet_shape shape;
+        duet_status status;
+        const char *text;
+    } cases[] = {
+        {SHAPE(2, 2, 1, one << 61), DUET_STATUS_OVERFLOW, "[2,2,1,2305843009213693952]"},
+        {SHAPE((one << 59) + 1), DUET_STATUS_OVERFLOW, "[576460752303423489]"},
+        {SHAPE((one << 62) + 2), DUET_STATUS_OVERFLOW, "[4611686018427387906]"},
+        {SHAPE(-1, 3), DUET_STATUS_SHAPE, "got -1 as dimension 0 of"},
+    };
+    const float some[4] = {0};
+    duet_memory_stats before = duet_memory_get_stats();
+    for (size_t i = 0; i < LENGTH(cases); i++)
+        for (int how = 0; how < 3; how++) {
+            duet_error_clear();
+            assert_null(how == 0   ? duet_zeros(cases[i].shape, DUET_F32)
+                        : how == 1 ? duet_full(cases[i].shape, DUET_F32, 1)
+                                   : duet_from_data(cases[i].shape, DUET_F32, some));
+            assert_int_equal(duet_error_code(), cases[i].status);
+            assert_non_null(strstr(duet_error_message(), cases[i].text));
+        }
+    assert_true(duet_memory_get_stats().system_allocs == before.system_allocs);
+    assert_true(duet_memory_get_stats().live_bytes == before.live_bytes);
+    duet_error_clear();
+}
+
 static void test_transpose(void **state) {
     (void)state;
     EXPECT(duet_transpose(F32(SHAPE(2, 3), 1, 2, 3, 4, 5, 6), DUET_INTS(1, 0)), SHAPE(3, 2), 1, 4,
@@ -259,6 +289,7 @@ int main(void) {
         TEST(test_reshape),
         TEST(test_reshape_infers),
         TEST(test_sizes_that_overflow),
+        TEST(test_tensors_that_cannot_be),
         TEST(test_transpose),
         TEST(test_broadcast_to),
         TEST(test_slice),

@@ -145,7 +145,10 @@ static duet_tensor *product(random_run *run) {
     size.at[rank - 2] = 1;
     duet_tensor *w = duet_matmul_flags(x, x, true, false);
     duet_tensor *bias = duet_reshape(duet_slice(w, begin, size), SHAPE_OF_LIST);
-    return duet_dense(x, w, bias, random_below(run, 2) ? "relu" : NULL);
+    bool relu = random_below(run, 2);
+    if (rank == 2 && random_below(run, 2)) return duet_dense(x, w, bias, relu ? "relu" : NULL);
+    duet_tensor *sum = duet_add(duet_matmul(x, w), bias);
+    return relu ? duet_relu(sum) : sum;
 }
 
 static duet_tensor *part_of(random_run *run, duet_tensor *x) {
@@ -254,6 +257,67 @@ static void differentiate(random_run *run) {
     run->depth--;
 }
 
+/* ---- control flow: bodies draw nothing, since both branches are traced and one is run
+ * ------------ */
+
+typedef struct control {
+    duet_tensor *around, *variable; /* what the bodies use beside their arguments */
+    int kind;
+} control;
+
+static duet_status then_body(duet_tensor **out, duet_tensor *const *in, void *user) {
+    const control *c = user;
+    out[0] = duet_relu(duet_mul(in[0], in[0]));
+    if (c->kind & 1) TRY(duet_assign(c->variable, duet_neg(duet_tanh(c->variable))));
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status else_body(duet_tensor **out, duet_tensor *const *in, void *user) {
+    const control *c = user;
+    out[0] = duet_add(in[0], duet_sum_to_like(duet_broadcast_like(c->around, in[0]), in[0]));
+    if (c->kind & 2) out[0] = in[0];
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status goes_on(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = duet_greater(duet_i32(3), in[1]);
+    return DUET_OK;
+}
+
+static duet_status loop_body(duet_tensor **out, duet_tensor *const *in, void *user) {
+    const control *c = user;
+    duet_tensor *mean = duet_mean(c->kind & 1 ? c->variable : c->around, DUET_NO_AXES, false);
+    out[0] = duet_tanh(duet_add(in[0], duet_cast(mean, duet_tensor_dtype(in[0]))));
+    out[1] = duet_add(in[1], duet_i32(1));
+    return out[0] && out[1] ? DUET_OK : duet_error_code();
+}
+
+/* Under a tape both branches use the same, and under two (for second order) there is none: what
+ * only the branch not taken uses has gradient NULL eagerly, zeros in a graph. And no variables: a
+ * sub-graph with state has no gradient. */
+static void control_flow(random_run *run) {
+    if (!run->inner || run->depth == 2) return;
+    duet_tensor *x = any_float(run), *out[2];
+    if (!x) return duet_error_clear();
+    control c = {.around = duet_full(DUET_SCALAR, duet_tensor_dtype(x), 0.25),
+                 .variable = run->variables[random_below(run, PROGRAM_VARIABLES)],
+                 .kind = run->depth ? 0 : random_below(run, 4)};
+    duet_tensor *around = run->depth ? NULL : of_dtype(run, duet_tensor_dtype(x));
+    if (around && around->spec.shape.rank == 0) c.around = around;
+    duet_status status;
+    if (random_below(run, 2)) {
+        duet_tensor *mean = duet_mean(x, DUET_NO_AXES, false);
+        duet_tensor *pred = duet_greater(mean, duet_full(DUET_SCALAR, duet_tensor_dtype(x), 0));
+        status = duet_cond(out, 1, pred, then_body, else_body, &x, 1, &c);
+    } else {
+        status = duet_while(out, goes_on, loop_body, (duet_tensor *[]){x, duet_i32(0)}, 2, &c);
+    }
+    /* Eagerly a branch may give its input itself, which a later tape could watch: in a graph not.
+     */
+    random_push(run, status == DUET_OK ? duet_neg(out[0]) : NULL);
+}
+
 void random_step(random_run *run) {
     int kind = random_below(run, 100);
     if (kind < 22)
@@ -270,10 +334,12 @@ void random_step(random_run *run) {
         random_push(run, movement(run));
     else if (kind < 90)
         random_push(run, use_variable(run));
-    else if (kind < 95)
+    else if (kind < 94)
         write_variable(run);
-    else if (kind < 97)
+    else if (kind < 96)
         call_inner(run);
+    else if (kind < 98)
+        control_flow(run);
     else
         differentiate(run);
 }
