@@ -55,6 +55,8 @@ static duet_status bench(report *r, const choices *c) {
     for (int i = 0; i < c->lessons.count; i++) TRY(report_lesson(r, lesson_find(c->lessons.at[i])));
     if (!c->lessons.count && !c->sweep && !c->scaling)
         for (const lesson *const *l = lessons; *l; l++) TRY(report_lesson(r, *l));
+    if (c->full) TRY(report_contractions(r));
+    if (c->full) report_limits(r);
     if (c->sweep) TRY(report_sweep(r));
     if (c->scaling) TRY(report_scaling(r));
     if (c->compare) TRY(report_compare(r, c->compare));
@@ -97,7 +99,7 @@ const command command_bench = {
             "  --executor LIST  which of eager, graph and hand to measure\n"
             "  --threads N      threads of the pool, and of OpenBLAS by hand\n"
             "  --quick          a second in all, for a first look\n"
-            "  --full           many repeats, for figures to keep\n"
+            "  --full           many repeats, for figures to keep; products against the peak\n"
             "  --lesson         calls and repeats as in the lesson's own text\n"
             "  --sweep          how cost grows with the number of ops and of elements\n"
             "  --scaling        from which size on a second core pays\n"

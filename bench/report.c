@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include "function.h"
 #include "peak.h"
 #include "pool.h"
 
@@ -43,6 +44,12 @@ void report_derive(report *r, double value, const char *format, ...) {
     va_start(args, format);
     vsnprintf(d->name, sizeof d->name, format, args);
     va_end(args);
+}
+
+double report_figure(const report *r, const char *name) {
+    for (int i = 0; i < r->n_derived; i++)
+        if (strcmp(r->derived[i].name, name) == 0) return r->derived[i].value;
+    return NAN;
 }
 
 const bench_row *report_find(const report *r, const char *of_lesson, const char *by) {
@@ -157,6 +164,20 @@ static duet_status keep_equal(report *r, const lesson *l, const executor **kept,
     return DUET_OK;
 }
 
+/* Of a graph: times the system is asked for memory in one more call, and how close its arena is to
+ * the most that lives at once. */
+static duet_status derive_memory(report *r, const executor *x, exercise *e) {
+    const duet_entry *entry = x->kind == REPLAYED ? e->function->entries : NULL;
+    if (!entry) return DUET_OK;
+    uint64_t before = duet_memory_get_stats().system_allocs;
+    TRY(x->call(e));
+    uint64_t allocs = duet_memory_get_stats().system_allocs - before;
+    report_derive(r, (double)allocs, "%s.%s.system_allocs", e->lesson->name, x->name);
+    double arena = (double)entry->plan->arena_bytes, live = (double)entry->plan->lower_bound;
+    report_derive(r, arena / live, "%s.%s.arena_to_live", e->lesson->name, x->name);
+    return DUET_OK;
+}
+
 static duet_status measure_kept(report *r, const lesson *l, const executor **kept, int count,
                                 exercise **exercises) {
     contender contenders[8];
@@ -178,6 +199,7 @@ static duet_status measure_kept(report *r, const lesson *l, const executor **kep
         added->compared = added->equal = true;
         added->dispatches = exercise_dispatches(kept[i], exercises[i]);
         added->m = results[i];
+        status = derive_memory(r, kept[i], exercises[i]);
     }
     free(results);
     return status;

@@ -41,6 +41,8 @@ measure_plan report_plan(const report *r, const lesson *l);
 bench_row *report_add_row(report *r, const char *of_lesson, const char *by); /* NULL: no memory */
 void report_derive(report *r, double value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* A derived figure by its name; NAN where there is none. */
+double report_figure(const report *r, const char *name);
 const bench_row *report_find(const report *r, const char *of_lesson, const char *by);
 
 /* Compares, measures and prints one lesson. */
@@ -49,6 +51,11 @@ duet_status report_lesson(report *r, const lesson *l);
 /* Beside the lessons: how cost grows with ops and elements, and with threads and sizes. */
 duet_status report_sweep(report *r);
 duet_status report_scaling(report *r);
+
+/* With --full: small products against the core's peak; then what duet is built to reach, beside
+ * what was measured. */
+duet_status report_contractions(report *r);
+void report_limits(const report *r);
 
 /* Says why the report is not to be trusted, and makes the command's exit status 1. */
 void report_complain(report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));

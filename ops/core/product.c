@@ -51,8 +51,8 @@ duet_status duet_infer_product(duet_spec *out, const duet_op_call *call, bool tr
 /* The matrices of a batch, and how far apart each operand's are along each batch axis. */
 typedef struct batch {
     duet_gemm_shape gemm;
+    const duet_kernel *kernel;
     const duet_product *product;
-    const duet_view *x, *w, *out;
     int64_t rank, dims[DUET_MAX_RANK], x_steps[DUET_MAX_RANK], w_steps[DUET_MAX_RANK];
     int64_t count;
 } batch;
@@ -67,34 +67,47 @@ static void find_steps(int64_t *steps, const batch *b, const duet_shape *operand
     }
 }
 
-static batch make_batch(const duet_kernel *kernel, const duet_product *product) {
-    const duet_shape *x = &kernel->in[0].spec->shape, *w = &kernel->in[1].spec->shape;
+static duet_gemm_shape matrix_of(const duet_kernel *kernel, const duet_product *product) {
+    const duet_shape *x = &kernel->in[0].spec->shape, *out = &kernel->out[0].spec->shape;
+    duet_gemm_shape gemm = {.m = from_end(out, 2),
+                            .n = from_end(out, 1),
+                            .k = from_end(x, product->trans_x ? 2 : 1),
+                            .trans_a = product->trans_x,
+                            .trans_b = product->trans_w};
+    /* One w for every row of every x: a single product with the rows of the whole batch. */
+    if (kernel->in[1].spec->shape.rank == 2 && !product->trans_x)
+        for (int64_t i = 0; i < out->rank - 2; i++) gemm.m *= out->dims[i];
+    return gemm;
+}
+
+static batch make_batch(const duet_gemm_shape *gemm, const duet_kernel *kernel,
+                        const duet_product *product) {
     const duet_shape *out = &kernel->out[0].spec->shape;
-    batch b = {.product = product, .x = &kernel->in[0], .w = &kernel->in[1], .out = kernel->out};
-    b.gemm = (duet_gemm_shape){.m = from_end(out, 2),
-                               .n = from_end(out, 1),
-                               .k = from_end(x, product->trans_x ? 2 : 1),
-                               .trans_a = product->trans_x,
-                               .trans_b = product->trans_w};
-    b.rank = out->rank - 2;
+    batch b = {.gemm = *gemm, .kernel = kernel, .product = product, .rank = out->rank - 2};
     b.count = 1;
     for (int64_t i = 0; i < b.rank; i++) b.count *= b.dims[i] = out->dims[i];
-    /* One w for every row of every x: a single product with the rows of the whole batch. */
-    if (w->rank == 2 && !product->trans_x) {
-        b.gemm.m *= b.count;
-        b.count = 1;
-        b.rank = 0;
-        return b;
-    }
-    find_steps(b.x_steps, &b, x);
-    find_steps(b.w_steps, &b, w);
+    find_steps(b.x_steps, &b, &kernel->in[0].spec->shape);
+    find_steps(b.w_steps, &b, &kernel->in[1].spec->shape);
     return b;
+}
+
+/* One matrix product; x, w and out count elements from where the operands begin. */
+static void run_matrix(const duet_gemm_shape *gemm, const duet_kernel *kernel,
+                       const duet_product *p, int64_t x, int64_t w, int64_t out) {
+    const void *left = kernel->in[0].data, *right = kernel->in[1].data, *gate = p->gate;
+    void *to = kernel->out[0].data;
+    if (kernel->out[0].spec->dtype == DUET_F32)
+        duet_gemm_f32((float *)to + out, (const float *)left + x, (const float *)right + w, gemm,
+                      &(duet_gemm_epilogue_f32){p->bias, gate ? (const float *)gate + out : NULL,
+                                                p->rate, p->relu});
+    else
+        duet_gemm_f64((double *)to + out, (const double *)left + x, (const double *)right + w, gemm,
+                      &(duet_gemm_epilogue_f64){p->bias, gate ? (const double *)gate + out : NULL,
+                                                p->rate, p->relu});
 }
 
 static void run_matrices(void *context, int64_t begin, int64_t end) {
     const batch *b = context;
-    const duet_product *p = b->product;
-    bool plain = !p->bias && !p->rate && !p->relu;
     for (int64_t i = begin; i < end; i++) {
         int64_t x = 0, w = 0, out = i * b->gemm.m * b->gemm.n, rest = i;
         for (int64_t axis = b->rank - 1; axis >= 0; axis--) {
@@ -103,22 +116,21 @@ static void run_matrices(void *context, int64_t begin, int64_t end) {
             x += index * b->x_steps[axis];
             w += index * b->w_steps[axis];
         }
-        if (b->out->spec->dtype == DUET_F32)
-            duet_gemm_f32((float *)b->out->data + out, (const float *)b->x->data + x,
-                          (const float *)b->w->data + w, &b->gemm,
-                          plain ? NULL : &(duet_gemm_epilogue_f32){p->bias, p->rate, p->relu});
-        else
-            duet_gemm_f64((double *)b->out->data + out, (const double *)b->x->data + x,
-                          (const double *)b->w->data + w, &b->gemm,
-                          plain ? NULL : &(duet_gemm_epilogue_f64){p->bias, p->rate, p->relu});
+        run_matrix(&b->gemm, b->kernel, b->product, x, w, out);
     }
 }
 
 void duet_run_product(const duet_kernel *kernel, const duet_product *product) {
     enum { LARGE = 1 << 23 }; /* flops: from here one product alone fills the pool */
-    batch b = make_batch(kernel, product);
+    duet_gemm_shape gemm = matrix_of(kernel, product);
+    int64_t count = duet_shape_count(&kernel->out[0].spec->shape);
+    if (gemm.m * gemm.n == count) { /* one matrix, or none */
+        if (count) run_matrix(&gemm, kernel, product, 0, 0, 0);
+        return;
+    }
+    batch b = make_batch(&gemm, kernel, product);
     double flops = 2.0 * (double)b.gemm.m * (double)b.gemm.n * (double)b.gemm.k;
-    if (b.count == 1 || flops >= LARGE)
+    if (flops >= LARGE)
         run_matrices(&b, 0, b.count);
     else
         duet_parallel_for(b.count, 1 + (int64_t)(1e6 / (flops + 1)), run_matrices, &b);

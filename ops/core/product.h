@@ -8,6 +8,8 @@ typedef struct duet_product {
     bool trans_x, trans_w; /* the operand's last two axes are swapped */
     const void *bias;      /* n elements of the operands' dtype, or NULL */
     bool relu;
+    const void
+        *gate; /* of out's spec: 0 in place of what stands where it is not above 0; or NULL */
     const void *rate; /* one element: out becomes out - rate * product; NULL: out = product */
 } duet_product;
 
@@ -15,7 +17,7 @@ typedef struct duet_product {
 duet_status duet_infer_product(duet_spec *out, const duet_op_call *call, bool trans_x,
                                bool trans_w);
 
-/* out[0] = in[0] . in[1], then bias and relu, or the update by rate. */
+/* out[0] = in[0] . in[1], then bias, relu and gate, or the update by rate. */
 void duet_run_product(const duet_kernel *kernel, const duet_product *product);
 
 /* 2 m n k for each matrix of the batch; every operand is read once. */

@@ -1,5 +1,5 @@
 /* Matrix products: C[m,n] = op(A) · op(B), row-major, f32 and f64, with what follows a product
- * (bias, ReLU, SGD update) applied while the result is still in registers.
+ * (bias, ReLU, its gradient's gate, SGD update) applied while the result is still in registers.
  *
  * The bits of a result depend on sizes, flags and data only: not on the number of threads, on
  * alignment, on row pitches, or on whether an epilogue rides along. With an epilogue the result is
@@ -25,14 +25,15 @@ typedef struct duet_gemm_shape {
 /* What follows the product p, in this order; each step rounds on its own.
  *   bias  p + bias[column]              NULL: none. Added last, after the whole sum.
  *   relu  p < 0 ? 0 : p                 keeps NaN and -0
+ *   gate  gate[i,j] > 0 ? p : 0         NULL: none. Lies as C does, with its pitch; no part of C.
  *   rate  C - *rate * p, in place of p  NULL: C is written, never read. */
 typedef struct duet_gemm_epilogue_f32 {
-    const float *bias, *rate;
+    const float *bias, *gate, *rate;
     bool relu;
 } duet_gemm_epilogue_f32;
 
 typedef struct duet_gemm_epilogue_f64 {
-    const double *bias, *rate;
+    const double *bias, *gate, *rate;
     bool relu;
 } duet_gemm_epilogue_f64;
 

@@ -32,7 +32,7 @@ static bool forced;
     typedef struct case_f##bits {                                                                  \
         duet_gemm_shape shape;                                                                     \
         duet_gemm_epilogue_f##bits epilogue;                                                       \
-        real *a, *b, *bias, *memory, *c, rate;                                                     \
+        real *a, *b, *bias, *gate, *memory, *c, rate;                                              \
         int64_t ldc, count; /* elements of c with their gaps */                                    \
     } case_f##bits;                                                                                \
                                                                                                    \
@@ -67,6 +67,7 @@ static bool forced;
         t->memory = malloc((size_t)(t->count + 2 * GUARD) * sizeof(real));                         \
         assert_non_null(t->memory);                                                                \
         t->c = t->memory + GUARD;                                                                  \
+        t->gate = numbers_f##bits(t->count, 3000001);                                              \
         t->epilogue.bias = bias ? t->bias : NULL;                                                  \
         t->epilogue.rate = rate ? &t->rate : NULL;                                                 \
         t->epilogue.relu = relu;                                                                   \
@@ -77,6 +78,7 @@ static bool forced;
         free(t->a);                                                                                \
         free(t->b);                                                                                \
         free(t->bias);                                                                             \
+        free(t->gate);                                                                             \
         free(t->memory);                                                                           \
     }                                                                                              \
                                                                                                    \
@@ -112,6 +114,7 @@ static bool forced;
         }                                                                                          \
         if (t->epilogue.bias) sum += (double)t->bias[j];                                           \
         if (t->epilogue.relu) sum = sum < 0 ? 0 : sum;                                             \
+        if (t->epilogue.gate && !(t->gate[i * t->ldc + j] > 0)) sum = 0;                           \
         if (t->epilogue.rate)                                                                      \
             sum = (double)(real)noise(77 + (uint64_t)(i * 1000 + j)) - (double)t->rate * sum;      \
         *size += 2;                                                                                \
@@ -145,6 +148,7 @@ static bool forced;
                 step = plain.c[i * t->ldc + j];                                                    \
                 if (t->epilogue.bias) step = step + t->bias[j];                                    \
                 if (t->epilogue.relu) step = step < 0 ? 0 : step;                                  \
+                if (t->epilogue.gate) step = t->gate[i * t->ldc + j] > 0 ? step : 0;               \
                 if (t->epilogue.rate) {                                                            \
                     step = t->rate * step;                                                         \
                     step = (real)noise(77 + (uint64_t)(i * 1000 + j)) - step;                      \
@@ -165,13 +169,15 @@ static bool forced;
                              (double)want[i * t->shape.n + j]);                                    \
     }                                                                                              \
                                                                                                    \
-    /* All epilogues: right, and with the same bits as passes over the plain product. */           \
+    /* All epilogues, with a gate the plain one and the longest: right, and with the same bits as  \
+     * passes over the plain product. */                                                           \
     static void check_epilogues_f##bits(duet_gemm_shape shape) {                                   \
         real *want = malloc((size_t)(shape.m * shape.n + 1) * sizeof(real));                       \
         assert_non_null(want);                                                                     \
-        for (int steps = 0; steps < 8; steps++) {                                                  \
+        for (int steps = 0; steps < 16; steps += steps < 8 ? 1 : 7) {                              \
             case_f##bits t;                                                                        \
             make_f##bits(&t, shape, steps & 1, steps & 2, steps & 4);                              \
+            if (steps & 8) t.epilogue.gate = t.gate;                                               \
             run_in_passes_f##bits(&t, want);                                                       \
             run_f##bits(&t);                                                                       \
             check_f##bits(&t);                                                                     \
