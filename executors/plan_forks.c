@@ -71,9 +71,11 @@ static double graph_ns(const duet_graph *graph) {
     return ns;
 }
 
-/* The node's time when it has the pool to itself: pieces that are worth it, a tenth lost. */
-static double alone_ns(const finder *f, double cost) {
-    double pieces = cost / WORTH_NS;
+/* The node's time when it has the pool to itself: pieces that are worth it, which products cut
+ * larger than other ops do, and a tenth lost. */
+static double alone_ns(const finder *f, int32_t id) {
+    bool product = f->graph->nodes[id].op->traits & DUET_OP_CONTRACTION;
+    double cost = f->cost[id], pieces = cost / (product ? 4 * WORTH_NS : WORTH_NS);
     if (f->always || pieces < 2) return cost;
     return cost / (0.9 * (pieces < f->threads ? pieces : f->threads));
 }
@@ -202,7 +204,7 @@ static void try_sections(finder *f, int32_t begin) {
         if (part > largest) largest = part;
         if (f->cost[i] == 0) continue;
         total += f->cost[i];
-        in_order += alone_ns(f, f->cost[i]);
+        in_order += alone_ns(f, i);
         double at_best = largest > total / f->threads ? largest : total / f->threads;
         double others = f->gain[i + 1] - f->gain[begin] + f->fee;
         if (in_order - at_best <= others) continue;
