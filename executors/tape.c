@@ -151,6 +151,16 @@ static duet_status grow(duet_tape *tape) {
     return DUET_OK;
 }
 
+/* Keeps and follows a result that no other thread can know of yet, so without locked instructions.
+ */
+static duet_tensor *hold_result(const duet_tape *tape, duet_tensor *t) {
+    uint32_t refs = atomic_load_explicit(&t->refs, memory_order_relaxed);
+    uint64_t tapes = atomic_load_explicit(&t->tapes, memory_order_relaxed);
+    atomic_store_explicit(&t->refs, refs + 1, memory_order_relaxed);
+    atomic_store_explicit(&t->tapes, tapes | tape_bit(tape), memory_order_relaxed);
+    return t;
+}
+
 static duet_status append(duet_tape *tape, const duet_op *op, const duet_attr *attrs,
                           duet_tensor *const *in, int n_in, duet_tensor *const *out, int n_out,
                           uint64_t followed) {
@@ -167,10 +177,7 @@ static duet_status append(duet_tape *tape, const duet_op *op, const duet_attr *a
         duet_attrs_copy(e->attrs, op, attrs);
     }
     for (int i = 0; i < n_in; i++) e->tensors[i] = duet_keep(in[i]);
-    for (int i = 0; i < n_out; i++) {
-        e->tensors[n_in + i] = duet_keep(out[i]);
-        follow(tape, out[i]);
-    }
+    for (int i = 0; i < n_out; i++) e->tensors[n_in + i] = hold_result(tape, out[i]);
     tape->entries[tape->count++] = e;
     return DUET_OK;
 }

@@ -41,8 +41,9 @@ static duet_status infer(duet_spec *out, const duet_op_call *call) {
 }
 
 static duet_status run(const duet_kernel *kernel) {
+    const char *activation = kernel->attrs[0].text; /* NULL, "none" or "relu", as inferred */
     duet_run_product(kernel, &(duet_product){.bias = kernel->in[2].data,
-                                             .relu = !is_none(kernel->attrs[0].text)});
+                                             .relu = activation && *activation == 'r'});
     return DUET_OK;
 }
 
