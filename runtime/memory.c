@@ -9,14 +9,14 @@ static const int64_t CACHE_LIMIT = (int64_t)1 << 30; /* bytes a thread may keep 
 
 _Thread_local duet_memory_cache duet_memory_local;
 
-/* Four classes from 5/4 of 2^n to 2^(n+1) steps. The last entry, for no class, exceeds any limit.
- */
-#define FOUR(n) 5 << (n), 6 << (n), 7 << (n), 8 << (n)
-const int32_t duet_memory_class_steps[DUET_MEMORY_CLASSES + 1] = {
-    1,        2,        3,        4,        5,        6,        7,        8,
-    FOUR(1),  FOUR(2),  FOUR(3),  FOUR(4),  FOUR(5),  FOUR(6),  FOUR(7),  FOUR(8),
-    FOUR(9),  FOUR(10), FOUR(11), FOUR(12), FOUR(13), FOUR(14), FOUR(15), FOUR(16),
-    FOUR(17), FOUR(18), FOUR(19), FOUR(20), FOUR(21), INT32_MAX};
+/* Four classes from 5/4 of 2^n to 2^(n+1) steps. */
+#define STEPS(n) ((int64_t)(n)*DUET_MEMORY_STEP)
+#define FOUR(n) STEPS(5 << (n)), STEPS(6 << (n)), STEPS(7 << (n)), STEPS(8 << (n))
+const int64_t duet_memory_class_bytes[DUET_MEMORY_CLASSES + 1] = {
+    STEPS(1), STEPS(2), STEPS(3), STEPS(4), STEPS(5), STEPS(6),     STEPS(7), STEPS(8),
+    FOUR(1),  FOUR(2),  FOUR(3),  FOUR(4),  FOUR(5),  FOUR(6),      FOUR(7),  FOUR(8),
+    FOUR(9),  FOUR(10), FOUR(11), FOUR(12), FOUR(13), FOUR(14),     FOUR(15), FOUR(16),
+    FOUR(17), FOUR(18), FOUR(19), FOUR(20), FOUR(21), INT64_MAX / 2};
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static duet_memory_cache *all_caches;
@@ -83,7 +83,7 @@ static void list_cache(duet_memory_cache *c) {
 }
 
 static size_t rounded_bytes(int class, size_t bytes) {
-    if (class < DUET_MEMORY_CLASSES) return duet_memory_class_bytes(class);
+    if (class < DUET_MEMORY_CLASSES) return (size_t)duet_memory_class_bytes[class];
     return (bytes + DUET_MEMORY_STEP - 1) / DUET_MEMORY_STEP * DUET_MEMORY_STEP;
 }
 

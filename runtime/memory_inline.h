@@ -35,7 +35,7 @@ typedef struct duet_memory_block {
 
 /* Written by its own thread only; the counters are read by duet_memory_get_stats() from any. */
 typedef struct duet_memory_cache {
-    duet_memory_block *free[DUET_MEMORY_CLASSES];
+    duet_memory_block *free[DUET_MEMORY_CLASSES + 1]; /* the last one stays empty */
     _Atomic int64_t cached_bytes; /* in `free`: the one counter that every call changes */
     int64_t limit;                /* of cached_bytes; 0 until the cache is listed */
     _Atomic int64_t held_bytes;   /* had from the system; what is not cached is handed out */
@@ -60,12 +60,8 @@ static inline int duet_memory_class(size_t bytes) {
     return class < DUET_MEMORY_CLASSES ? class : DUET_MEMORY_NO_CLASS;
 }
 
-/* Bytes of a block of that class, in units of DUET_MEMORY_STEP. */
-extern const int32_t duet_memory_class_steps[DUET_MEMORY_CLASSES + 1];
-
-static inline size_t duet_memory_class_bytes(int class) {
-    return (size_t)duet_memory_class_steps[class] * DUET_MEMORY_STEP;
-}
+/* Bytes of a block of each class; for none, more than any cache may hold. */
+extern const int64_t duet_memory_class_bytes[DUET_MEMORY_CLASSES + 1];
 
 /* What the two below leave: an empty list, a full cache, a block without a class. `bytes` counts
  * for the last one only. */
@@ -74,20 +70,19 @@ void duet_memory_put_slowly(void *block, int class, size_t bytes);
 
 static inline void *duet_memory_take(int class, size_t bytes) {
     duet_memory_cache *c = &duet_memory_local;
-    duet_memory_block *found = class < DUET_MEMORY_CLASSES ? c->free[class] : NULL;
+    duet_memory_block *found = c->free[class];
     if (__builtin_expect(!found, 0)) return duet_memory_take_slowly(class, bytes);
-    size_t rounded = duet_memory_class_bytes(class);
-    ASAN_UNPOISON_MEMORY_REGION(found, rounded);
+    ASAN_UNPOISON_MEMORY_REGION(found, (size_t)duet_memory_class_bytes[class]);
     c->free[class] = found->next;
-    DUET_MEMORY_ADD(c->cached_bytes, -(int64_t)rounded);
+    DUET_MEMORY_ADD(c->cached_bytes, -duet_memory_class_bytes[class]);
     return found;
 }
 
 static inline void duet_memory_put(void *freed, int class, size_t bytes) {
     duet_memory_cache *c = &duet_memory_local;
-    int64_t rounded = (int64_t)duet_memory_class_bytes(class);
-    int64_t cached = atomic_load_explicit(&c->cached_bytes, memory_order_relaxed) + rounded;
-    if (__builtin_expect(class >= DUET_MEMORY_CLASSES || cached > c->limit, 0)) {
+    int64_t cached = atomic_load_explicit(&c->cached_bytes, memory_order_relaxed) +
+                     duet_memory_class_bytes[class];
+    if (__builtin_expect(cached > c->limit, 0)) { /* so it is without a class */
         duet_memory_put_slowly(freed, class, bytes);
         return;
     }
@@ -95,7 +90,7 @@ static inline void duet_memory_put(void *freed, int class, size_t bytes) {
     duet_memory_block *block = freed;
     block->next = c->free[class];
     c->free[class] = block;
-    ASAN_POISON_MEMORY_REGION(freed, (size_t)rounded);
+    ASAN_POISON_MEMORY_REGION(freed, (size_t)duet_memory_class_bytes[class]);
 }
 
 #endif

@@ -12,7 +12,7 @@ duet_tensor *duet_tensor_too_large(const duet_spec *spec) {
 duet_tensor *duet_tensor_alloc(const duet_spec *spec) { return duet_tensor_alloc_inline(spec); }
 
 duet_tensor *duet_tensor_share(duet_tensor *owner, const duet_spec *spec) {
-    duet_tensor *t = duet_tensor_new(spec, 0, 0);
+    duet_tensor *t = duet_tensor_new(spec, 0, DUET_TENSOR_PARTS);
     if (!t) return NULL;
     t->storage = duet_keep(owner->storage ? owner->storage : owner);
     t->data = owner->data;
@@ -43,7 +43,7 @@ duet_tensor *duet_variable_new(const char *name, const duet_tensor *initial) {
     duet_tensor *t = duet_tensor_share(storage, &initial->spec);
     duet_release(storage); /* now held by t */
     if (!t) return NULL;
-    t->flags = DUET_TENSOR_VARIABLE;
+    t->flags = DUET_TENSOR_VARIABLE | DUET_TENSOR_PARTS;
     if (name) t->name = strdup(name);
     return t;
 }
@@ -64,7 +64,9 @@ duet_tensor *duet_keep(duet_tensor *tensor) {
     return tensor;
 }
 
-void duet_release(duet_tensor *tensor) { duet_release_inline(tensor); }
+void duet_release(duet_tensor *tensor) {
+    if (tensor) duet_release_inline(tensor);
+}
 
 void duet_tensor_free_parts(duet_tensor *tensor) {
     duet_release(tensor->storage); /* one level deep: a storage has no storage of its own */

@@ -18,6 +18,7 @@ enum {
     DUET_TENSOR_VARIABLE = 1,
     DUET_TENSOR_SYMBOLIC = 2,
     DUET_TENSOR_LITERAL = 4, /* a host number whose bits are part of a function's signature */
+    DUET_TENSOR_PARTS = 8,   /* has a storage or a name, to be freed with it */
 };
 
 /* Header and data are one block of memory; data begins one DUET_ALIGNMENT-rounded header later. */

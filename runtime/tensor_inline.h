@@ -39,12 +39,11 @@ static inline duet_tensor *duet_tensor_alloc_inline(const duet_spec *spec) {
 void duet_tensor_free_parts(duet_tensor *tensor); /* its storage and name */
 
 static inline void duet_release_inline(duet_tensor *t) {
-    if (!t) return;
     /* The last holder needs no locked instruction: nobody else can be adding a reference. */
     if (atomic_load_explicit(&t->refs, memory_order_acquire) != 1 &&
         atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
         return;
-    if (__builtin_expect(t->storage || t->name, 0)) duet_tensor_free_parts(t);
+    if (__builtin_expect(t->flags & DUET_TENSOR_PARTS, 0)) duet_tensor_free_parts(t);
     duet_memory_put(t, t->block_class, (size_t)t->block_bytes);
 }
 
