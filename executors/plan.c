@@ -243,6 +243,10 @@ int32_t duet_plan_step_at(const duet_plan *plan, int32_t node) {
     return step;
 }
 
+int32_t duet_plan_last_step(const duet_plan *plan, int32_t buffer) {
+    return duet_plan_step_at(plan, plan->lifetimes[buffer].last + 1) - 1;
+}
+
 /* Branches were ranges of nodes so far. */
 static void count_branches_in_steps(duet_plan *plan) {
     for (int32_t k = 0; k < plan->n_branches; k++) {

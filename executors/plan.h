@@ -70,6 +70,9 @@ duet_status duet_plan_run(duet_plan *plan, void *const *in, void *const *out);
 /* The number of the first step whose node is `node` or a later one; n_steps behind the last. */
 int32_t duet_plan_step_at(const duet_plan *plan, int32_t node);
 
+/* The last step that needs buffer `buffer`. */
+int32_t duet_plan_last_step(const duet_plan *plan, int32_t buffer);
+
 /* The value whose bytes node `node` writes its result over, -1 where it has a place of its own. */
 int32_t duet_plan_in_place_of(const duet_plan *plan, int32_t node);
 int32_t duet_plan_count_in_place(const duet_plan *plan); /* steps of which that is so */

@@ -195,24 +195,51 @@ static double deal(finder *f, int32_t begin, int32_t end) {
     return longest;
 }
 
-/* All sections that begin at node `begin`. */
-static void try_sections(finder *f, int32_t begin) {
-    double total = 0, in_order = 0, largest = 0;
-    for (int32_t i = begin; i < f->graph->n_nodes && i < begin + LONGEST; i++) {
-        if (f->cost[i] < 0) return;
-        double part = add_node(f, begin, i);
-        if (part > largest) largest = part;
-        if (f->cost[i] == 0) continue;
-        total += f->cost[i];
-        in_order += alone_ns(f, i);
-        double at_best = largest > total / f->threads ? largest : total / f->threads;
-        double others = f->gain[i + 1] - f->gain[begin] + f->fee;
-        if (in_order - at_best <= others) continue;
-        double gained = in_order - deal(f, begin, i + 1);
-        if (gained <= others) continue;
-        f->gain[i + 1] = f->gain[begin] + gained - f->fee;
-        f->from[i + 1] = begin;
+/* Whether node `id` would make one part of several. */
+static bool joins(const finder *f, int32_t begin, int32_t id) {
+    const duet_graph_node *node = &f->graph->nodes[id];
+    int32_t first = -1;
+    for (int32_t j = 0; j < node->n_in; j++) {
+        int32_t source = f->source[node->in[j]];
+        if (source < begin) continue;
+        int32_t part = part_of(f, source);
+        if (first >= 0 && part != first) return true;
+        first = part;
     }
+    return false;
+}
+
+/* What is known of the section begin .. end-1. */
+typedef struct section {
+    int32_t begin, end;
+    double total, in_order, largest; /* nanoseconds; of the largest part */
+} section;
+
+static void try_section(finder *f, const section *s) {
+    double even = s->total / f->threads, at_best = s->largest > even ? s->largest : even;
+    double others = f->gain[s->end] - f->gain[s->begin] + f->fee;
+    if (s->in_order - at_best <= others) return;
+    double gained = s->in_order - deal(f, s->begin, s->end);
+    if (gained <= others) return;
+    f->gain[s->end] = f->gain[s->begin] + gained - f->fee;
+    f->from[s->end] = s->begin;
+}
+
+/* The sections that begin at node `begin`. They end where parts would become one, or where they
+ * must; what ends elsewhere gains less or little more, and dealing out takes time. */
+static void try_sections(finder *f, int32_t begin) {
+    section s = {.begin = begin, .end = begin};
+    for (; s.end < f->graph->n_nodes && s.end < begin + LONGEST; s.end++) {
+        int32_t id = s.end;
+        if (f->cost[id] < 0) break;
+        if (joins(f, begin, id)) try_section(f, &s);
+        double part = add_node(f, begin, id);
+        if (part > s.largest) s.largest = part;
+        if (f->cost[id] == 0) continue;
+        s.total += f->cost[id];
+        s.in_order += alone_ns(f, id);
+    }
+    try_section(f, &s);
 }
 
 /* Whether any section gains more than the fee. */

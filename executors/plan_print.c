@@ -44,10 +44,6 @@ int32_t duet_plan_count_forks(const duet_plan *plan) {
     return count;
 }
 
-static int32_t last_step(const duet_plan *plan, int32_t buffer) {
-    return duet_plan_step_at(plan, plan->lifetimes[buffer].last + 1) - 1;
-}
-
 /* ---- steps ------------------------------------------------------------------------------------
  */
 
@@ -111,7 +107,7 @@ static void print_steps(FILE *file, const duet_plan *plan) {
 static void print_lifetime(FILE *file, const duet_plan *plan, int32_t buffer, int32_t columns) {
     int64_t steps = plan->n_steps;
     int32_t first = duet_plan_step_at(plan, plan->lifetimes[buffer].first),
-            last = last_step(plan, buffer);
+            last = duet_plan_last_step(plan, buffer);
     for (int32_t c = 0; c < columns; c++) {
         int64_t begin = c * steps / columns, end = (c + 1) * steps / columns - 1;
         fputc(first <= end && last >= begin ? '#' : '.', file);
@@ -127,7 +123,7 @@ static void print_buffers(FILE *file, const duet_plan *plan) {
     for (int32_t i = 0; i < plan->n_buffers; i++) {
         fprintf(file, "  %6d %10" PRId64 " %10" PRId64 " %6d %6d  ", i, plan->offsets[i],
                 plan->lifetimes[i].bytes, duet_plan_step_at(plan, plan->lifetimes[i].first),
-                last_step(plan, i));
+                duet_plan_last_step(plan, i));
         print_lifetime(file, plan, i, columns);
         for (int32_t pad = columns; pad < (int32_t)strlen(range); pad++) fputc(' ', file);
         fputc(' ', file);

@@ -106,10 +106,10 @@ static void patch(const duet_plan *plan, duet_instance *instance, void *const *i
     }
 }
 
-/* Fills the buffers that step `node` was the last to need with NaN (all bits set). */
-static void poison_freed(const duet_plan *plan, duet_instance *instance, int32_t node) {
+/* Fills the buffers that step `finished` was the last to need with NaN (all bits set). */
+static void poison_freed(const duet_plan *plan, duet_instance *instance, int32_t finished) {
     for (int32_t i = 0; i < plan->n_buffers; i++)
-        if (plan->lifetimes[i].last == node)
+        if (duet_plan_last_step(plan, i) == finished)
             memset(instance->arena + plan->offsets[i], 0xFF, (size_t)plan->lifetimes[i].bytes);
 }
 
@@ -160,7 +160,7 @@ static duet_status run_watched(const duet_plan *plan, duet_instance *instance, b
         const duet_graph_node *node = &plan->graph->nodes[plan->steps[i]];
         TRY(run_range(plan, instance, i, i + 1));
         if (tell) duet_debug_step(plan->graph, i, node, &instance->steps[i].kernel);
-        if (poison) poison_freed(plan, instance, plan->steps[i]);
+        if (poison) poison_freed(plan, instance, i);
     }
     return DUET_OK;
 }
@@ -281,6 +281,7 @@ void duet_plan_free(duet_plan *plan) {
     free(plan->lifetimes);
     free(plan->offsets);
     free(plan->steps);
+    free(plan->branches);
     free(plan->patches);
     free(plan->copies);
     free(plan->written);
