@@ -65,8 +65,8 @@ extern const int64_t duet_memory_class_bytes[DUET_MEMORY_CLASSES + 1];
 
 /* What the two below leave: an empty list, a full cache, a block without a class. `bytes` counts
  * for the last one only. */
-void *duet_memory_take_slowly(int class, size_t bytes);
-void duet_memory_put_slowly(void *block, int class, size_t bytes);
+__attribute__((cold)) void *duet_memory_take_slowly(int class, size_t bytes);
+__attribute__((cold)) void duet_memory_put_slowly(void *block, int class, size_t bytes);
 
 static inline void *duet_memory_take(int class, size_t bytes) {
     duet_memory_cache *c = &duet_memory_local;

@@ -17,7 +17,7 @@ typedef struct duet_scope_owned {
 
 extern _Thread_local duet_scope_owned duet_scope_local;
 
-bool duet_scope_grow(void); /* false with a message */
+__attribute__((cold)) bool duet_scope_grow(void); /* false with a message */
 
 static inline duet_tensor *duet_scope_own_inline(duet_tensor *tensor) {
     duet_scope_owned *s = &duet_scope_local;

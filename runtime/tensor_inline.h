@@ -27,7 +27,8 @@ static inline duet_tensor *duet_tensor_new(const duet_spec *spec, size_t data_by
     return t;
 }
 
-duet_tensor *duet_tensor_too_large(const duet_spec *spec); /* NULL, with the message */
+__attribute__((cold)) duet_tensor *
+duet_tensor_too_large(const duet_spec *spec); /* NULL, with the message */
 
 static inline duet_tensor *duet_tensor_alloc_inline(const duet_spec *spec) {
     size_t bytes;
