@@ -426,6 +426,36 @@ static void a_state_that_changes_shape_is_refused(void **state) {
                            "while: state 0 enters the body as f32[2] and leaves it as f32[4]"));
 }
 
+/* ---- failures ----------------------------------------------------------------------------------
+ */
+
+/* More nodes than a tile program takes: the branch runs as a plan. */
+static duet_status deep(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = in[0];
+    for (int i = 0; i < 300; i++) out[0] = duet_tanh(out[0]);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_tensor *deep_branch(duet_tensor *x) {
+    duet_tensor *out[1];
+    return duet_cond(out, 1, duet_bool(true), deep, doubled, &x, 1, NULL) == DUET_OK ? out[0]
+                                                                                     : NULL;
+}
+
+static void a_branch_that_runs_otherwise_hides_no_failure(void **state) {
+    (void)state;
+    duet_tensor *x = F32(SHAPE(2), 1, -2);
+    duet_function *f = duet_function_unary("deep_branch", deep_branch);
+    duet_fail(DUET_STATUS_IO, "first");
+    EXPECT_SAME(duet_call_unary(f, x), deep_branch(x));
+    EXPECT_ERROR(DUET_STATUS_IO, "first");
+    duet_function_clear(f);
+    EXPECT_SAME(duet_call_unary(f, x), deep_branch(x));
+    assert_int_equal(duet_error_code(), DUET_OK);
+    duet_function_free(f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(cond_takes_the_branch_of_the_moment),
@@ -439,6 +469,7 @@ int main(void) {
         TEST(a_check_inside_of_branches_is_kept),
         TEST(a_body_sees_what_is_around_it),
         TEST(a_state_that_changes_shape_is_refused),
+        TEST(a_branch_that_runs_otherwise_hides_no_failure),
     };
     return cmocka_run_group_tests_name("control flow", tests, NULL, NULL);
 }

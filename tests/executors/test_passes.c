@@ -340,6 +340,26 @@ static void reads_and_writes_keep_their_order(void **state) {
                          "  return %5\n"));
 }
 
+/* ---- failures ----------------------------------------------------------------------------------
+ */
+
+static void a_refused_pattern_hides_no_failure(void **state) {
+    (void)state;
+    static const char *const graph = "graph @g(%0: f32[2,3], %1: f32[3,2], %2: f32[2,2]) {\n"
+                                     "  %3: f32[2,2] = matmul(%0, %1)\n"
+                                     "  %4: f32[2,2] = add(%3, %2)\n" /* no bias: no dense */
+                                     "  return %4\n"
+                                     "}\n";
+    expect_pass(duet_pass_epilogue, graph, graph);
+    assert_int_equal(duet_error_code(), DUET_OK);
+    duet_fail(DUET_STATUS_IO, "first");
+    duet_fail_at("first.c", 1);
+    expect_pass(duet_pass_epilogue, graph, graph);
+    duet_fail_at("second.c", 2); /* adds nothing: where is known */
+    assert_string_equal(duet_error_message(), "first (at first.c:1)");
+    EXPECT_ERROR(DUET_STATUS_IO, "first");
+}
+
 int main(void) {
     setenv("DUET_VERIFY", "1", 1);
     const struct CMUnitTest tests[] = {
@@ -362,6 +382,7 @@ int main(void) {
         TEST(a_reduction_between_parts_the_groups),
         TEST(other_shapes_and_types_do_not_join),
         TEST(reads_and_writes_keep_their_order),
+        TEST(a_refused_pattern_hides_no_failure),
     };
     return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
 }
