@@ -46,7 +46,7 @@ static duet_status trace_sub_graph(sub_graph *sub, const char *name, duet_callba
 }
 
 /* Gives both sub-graphs the same inputs: the arguments, then everything that either captured. */
-static void unify_inputs(sub_graph *a, sub_graph *b, int n_in) {
+static duet_status unify_inputs(sub_graph *a, sub_graph *b, int n_in) {
     sub_graph *both[] = {a, b};
     duet_tensor *all[2 * DUET_MAX_INPUTS];
     int n_all = 0;
@@ -74,6 +74,8 @@ static void unify_inputs(sub_graph *a, sub_graph *b, int n_in) {
         both[s]->n_captured = n_all;
         for (int i = 0; i < n_all && i < DUET_MAX_INPUTS; i++) both[s]->captured[i] = all[i];
     }
+    TRY(duet_graph_ok(a->graph));
+    return duet_graph_ok(b->graph);
 }
 
 /* Turns the graph into an attribute; the sub-graph is used up. */
@@ -144,8 +146,8 @@ static duet_status trace_cond(duet_tensor **out, int n_out, duet_tensor *pred,
     duet_status status = trace_sub_graph(&then, "then", then_body, user, n_out, in, n_in);
     if (status == DUET_OK)
         status = trace_sub_graph(&other, "else", else_body, user, n_out, in, n_in);
+    if (status == DUET_OK) status = unify_inputs(&then, &other, n_in);
     if (status == DUET_OK) {
-        unify_inputs(&then, &other, n_in);
         int n_all = n_in + then.n_captured;
         status = n_all < DUET_MAX_INPUTS
                      ? to_body(&attrs[0], &then)
@@ -189,7 +191,7 @@ static duet_status trace_while(duet_tensor **out, duet_callback condition, duet_
     duet_tensor *state[DUET_MAX_OUTPUTS], *last[DUET_MAX_OUTPUTS];
     duet_status status = trace_sub_graph(&step, "body", body, user, n, in, n);
     if (status == DUET_OK) status = trace_sub_graph(&goes_on, "cond", condition, user, 1, in, n);
-    if (status == DUET_OK) unify_inputs(&step, &goes_on, n);
+    if (status == DUET_OK) status = unify_inputs(&step, &goes_on, n);
     int n_state = n + step.n_captured;
     if (status == DUET_OK && n_state > DUET_MAX_OUTPUTS)
         status =

@@ -360,6 +360,17 @@ static void a_refused_pattern_hides_no_failure(void **state) {
     EXPECT_ERROR(DUET_STATUS_IO, "first");
 }
 
+static void a_graph_without_memory_is_not_renumbered(void **state) {
+    (void)state;
+    duet_graph *graph = parse(XY("  %2: f32[4] = neg(%0)\n  return %2\n"));
+    graph->inputs[1] = -1; /* as duet_graph_add_input leaves it */
+    graph->out_of_memory = true;
+    assert_int_equal(duet_graph_compact(graph), DUET_STATUS_MEMORY);
+    EXPECT_ERROR(DUET_STATUS_MEMORY, "graph g: no memory");
+    assert_int_equal(graph->inputs[1], -1);
+    duet_graph_free(graph);
+}
+
 int main(void) {
     setenv("DUET_VERIFY", "1", 1);
     const struct CMUnitTest tests[] = {
@@ -383,6 +394,7 @@ int main(void) {
         TEST(other_shapes_and_types_do_not_join),
         TEST(reads_and_writes_keep_their_order),
         TEST(a_refused_pattern_hides_no_failure),
+        TEST(a_graph_without_memory_is_not_renumbered),
     };
     return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
 }
