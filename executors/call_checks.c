@@ -20,13 +20,21 @@ duet_status duet_call_null_error(const duet_op *op, int index) {
                      duet_op_input_name(op, index));
 }
 
-static duet_status resolve_read(duet_tensor **in, const duet_op *op) {
-    /* Nobody can write the variable while an eager kernel runs, so its data serves as it is, unless
-     * the result outlives the call: as a view, on a tape, or in a trace. */
+static duet_status resolve_read(duet_tensor **in, const duet_op *op, bool written) {
+    /* Nobody else can write the variable while an eager kernel runs, so its data serves as it is,
+     * unless the kernel writes it, or the result outlives the call: as a view, on a tape, or in a
+     * trace. */
     bool outlives = (op->traits & DUET_OP_VIEW) || duet_thread.tapes || duet_thread.trace;
-    if (!outlives) return DUET_OK;
+    if (!outlives && !written) return DUET_OK;
     *in = duet_apply1(&duet_op_read, *in);
     return *in ? DUET_OK : duet_error_code();
+}
+
+/* Whether the call writes the variable that it also reads as operand `index`. */
+static bool writes_operand(const duet_op *op, duet_tensor *const *in, int n_in, int index) {
+    for (int i = 0; op->writes && i < n_in; i++)
+        if ((op->writes >> i & 1) && in[i] == in[index]) return true;
+    return false;
 }
 
 duet_status duet_call_resolve(duet_tensor **in, const duet_op *op, int n_in) {
@@ -41,7 +49,7 @@ duet_status duet_call_resolve(duet_tensor **in, const duet_op *op, int n_in) {
                   "function",
                   op->name, duet_op_input_name(op, i));
         if (variable && !written && !(op->traits & DUET_OP_BY_REFERENCE))
-            TRY(resolve_read(&in[i], op));
+            TRY(resolve_read(&in[i], op, writes_operand(op, in, n_in, i)));
     }
     if (!duet_thread.trace)
         for (int i = 0; i < n_in; i++)

@@ -46,7 +46,7 @@ static duet_status trace_sub_graph(sub_graph *sub, const char *name, duet_callba
 }
 
 /* Gives both sub-graphs the same inputs: the arguments, then everything that either captured. */
-static void unify_inputs(sub_graph *a, sub_graph *b, int n_in) {
+static duet_status unify_inputs(sub_graph *a, sub_graph *b, int n_in) {
     sub_graph *both[] = {a, b};
     duet_tensor *all[2 * DUET_MAX_INPUTS];
     int n_all = 0;
@@ -74,6 +74,8 @@ static void unify_inputs(sub_graph *a, sub_graph *b, int n_in) {
         both[s]->n_captured = n_all;
         for (int i = 0; i < n_all && i < DUET_MAX_INPUTS; i++) both[s]->captured[i] = all[i];
     }
+    TRY(duet_graph_ok(a->graph));
+    return duet_graph_ok(b->graph);
 }
 
 /* Turns the graph into an attribute; the sub-graph is used up. */
@@ -113,13 +115,45 @@ static duet_status enter(duet_tensor **args, duet_tensor *const *values, int n) 
     return DUET_OK;
 }
 
+/* Refuses a value that is missing, or that has none because its trace has ended; index -1: `what`
+ * is the only one. */
+static duet_status check_value(const char *who, const char *what, int index,
+                               const duet_tensor *value) {
+    bool ended = value && (value->flags & DUET_TENSOR_SYMBOLIC) && !duet_thread.trace;
+    char number[16] = "";
+    if (value && !ended) return DUET_OK;
+    if (!value && duet_error_code() != DUET_OK) return duet_error_code();
+    if (index >= 0) snprintf(number, sizeof number, " %d", index);
+    CHECK(value, DUET_STATUS_ARGUMENT, "%s: %s%s is NULL", who, what, number);
+    return duet_fail(DUET_STATUS_STATE,
+                     "%s: %s%s is a value of a function's trace that has ended; return it from the "
+                     "function",
+                     who, what, number);
+}
+
+/* What a body called eagerly gave: values as of now, none missing. */
+static duet_status check_results(const char *who, duet_tensor **out, int n) {
+    TRY(read_variables(out, out, n));
+    for (int i = 0; i < n; i++) TRY(check_value(who, "result", i, out[i]));
+    return DUET_OK;
+}
+
+/* Closes the scopes inside `depth`, those too that a body left open; a failure has no results. */
+static duet_status leave(duet_status status, int depth, duet_tensor **out, int n) {
+    for (int i = 0; i < n && status != DUET_OK; i++) out[i] = NULL;
+    while (duet_scope_depth() > depth) duet_scope_close_many(out, n);
+    return status;
+}
+
 static duet_status run_branch(duet_tensor **out, int n_out, duet_callback body,
                               duet_tensor *const *in, int n_in, void *user) {
     duet_tensor *args[DUET_MAX_INPUTS];
+    int depth = duet_scope_depth();
     TRY(read_variables(args, in, n_in));
     TRY(enter(args, args, n_in));
-    TRY(body(out, args, user));
-    return read_variables(out, out, n_out);
+    duet_status status = body(out, args, user);
+    if (status == DUET_OK) status = check_results("cond", out, n_out);
+    return leave(status, depth, out, n_out);
 }
 
 /* ---- cond
@@ -129,10 +163,7 @@ static duet_status check_operands(const char *who, duet_tensor *const *in, int n
     CHECK(n_in >= 0 && n_in < DUET_MAX_INPUTS && n_out >= 1 && n_out <= DUET_MAX_OUTPUTS,
           DUET_STATUS_ARGUMENT, "%s: expected at most %d inputs and 1 to %d results, got %d and %d",
           who, DUET_MAX_INPUTS - 1, DUET_MAX_OUTPUTS, n_in, n_out);
-    for (int i = 0; i < n_in; i++) {
-        if (!in[i] && duet_error_code() != DUET_OK) return duet_error_code();
-        CHECK(in[i], DUET_STATUS_ARGUMENT, "%s: input %d is NULL", who, i);
-    }
+    for (int i = 0; i < n_in; i++) TRY(check_value(who, "input", i, in[i]));
     return DUET_OK;
 }
 
@@ -144,8 +175,8 @@ static duet_status trace_cond(duet_tensor **out, int n_out, duet_tensor *pred,
     duet_status status = trace_sub_graph(&then, "then", then_body, user, n_out, in, n_in);
     if (status == DUET_OK)
         status = trace_sub_graph(&other, "else", else_body, user, n_out, in, n_in);
+    if (status == DUET_OK) status = unify_inputs(&then, &other, n_in);
     if (status == DUET_OK) {
-        unify_inputs(&then, &other, n_in);
         int n_all = n_in + then.n_captured;
         status = n_all < DUET_MAX_INPUTS
                      ? to_body(&attrs[0], &then)
@@ -167,7 +198,7 @@ static duet_status trace_cond(duet_tensor **out, int n_out, duet_tensor *pred,
 
 duet_status duet_cond(duet_tensor **out, int n_out, duet_tensor *pred, duet_callback then_body,
                       duet_callback else_body, duet_tensor *const *in, int n_in, void *user) {
-    TRY(check_operands("cond", &pred, 1, 1));
+    TRY(check_value("cond", "pred", -1, pred));
     TRY(check_operands("cond", in, n_in, n_out));
     CHECK(pred->spec.dtype == DUET_BOOL && pred->spec.shape.rank == 0, DUET_STATUS_SHAPE,
           "cond: pred: expected bool[], got %s", DUET_SPEC_TEXT(&pred->spec));
@@ -189,7 +220,7 @@ static duet_status trace_while(duet_tensor **out, duet_callback condition, duet_
     duet_tensor *state[DUET_MAX_OUTPUTS], *last[DUET_MAX_OUTPUTS];
     duet_status status = trace_sub_graph(&step, "body", body, user, n, in, n);
     if (status == DUET_OK) status = trace_sub_graph(&goes_on, "cond", condition, user, 1, in, n);
-    if (status == DUET_OK) unify_inputs(&step, &goes_on, n);
+    if (status == DUET_OK) status = unify_inputs(&step, &goes_on, n);
     int n_state = n + step.n_captured;
     if (status == DUET_OK && n_state > DUET_MAX_OUTPUTS)
         status =
@@ -217,15 +248,14 @@ static duet_status run_round(bool *goes_on, duet_tensor **state, duet_callback c
     duet_tensor *pred[DUET_MAX_OUTPUTS] = {NULL}, *next[DUET_MAX_OUTPUTS] = {NULL};
     duet_tensor *args[DUET_MAX_OUTPUTS];
     TRY(condition(pred, state, user));
-    TRY(check_operands("while", pred, 1, 1));
+    TRY(check_value("while", "cond", -1, pred[0]));
     CHECK(pred[0]->spec.dtype == DUET_BOOL && pred[0]->spec.shape.rank == 0, DUET_STATUS_SHAPE,
           "while: cond: expected bool[], got %s", DUET_SPEC_TEXT(&pred[0]->spec));
     *goes_on = duet_item(pred[0], 0) != 0;
     if (!*goes_on) return DUET_OK;
     TRY(enter(args, state, n));
     TRY(body(next, args, user));
-    TRY(read_variables(next, next, n));
-    TRY(check_operands("while", next, n, n));
+    TRY(check_results("while", next, n));
     for (int i = 0; i < n; i++) {
         CHECK(duet_spec_equal(&next[i]->spec, &state[i]->spec), DUET_STATUS_SHAPE,
               "while: state %d enters the body as %s and leaves it as %s", i,
@@ -238,12 +268,11 @@ static duet_status run_round(bool *goes_on, duet_tensor **state, duet_callback c
 static duet_status run_while(duet_tensor **out, duet_callback condition, duet_callback body,
                              duet_tensor *const *in, int n, void *user) {
     duet_tensor *state[DUET_MAX_OUTPUTS];
+    int depth = duet_scope_depth();
     TRY(read_variables(state, in, n));
     for (bool goes_on = true; goes_on;) {
         duet_scope_open();
-        duet_status status = run_round(&goes_on, state, condition, body, n, user);
-        duet_scope_close_many(state, n);
-        TRY(status);
+        TRY(leave(run_round(&goes_on, state, condition, body, n, user), depth, state, n));
     }
     for (int i = 0; i < n; i++) out[i] = state[i];
     return DUET_OK;

@@ -284,6 +284,7 @@ static void renumber(duet_graph *graph, duet_graph_value *fresh, int32_t *map) {
 }
 
 duet_status duet_graph_compact(duet_graph *graph) {
+    TRY(duet_graph_ok(graph)); /* else it may hold -1 for values that found no room */
     int32_t *map = malloc(((size_t)graph->n_values + 1) * sizeof *map);
     duet_graph_value *fresh = malloc(((size_t)graph->n_values + 1) * sizeof *fresh);
     if (map && fresh) {

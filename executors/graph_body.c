@@ -64,13 +64,22 @@ static compiled *find(graph_body *body, const duet_view *in) {
     return c;
 }
 
+/* NULL where it does not fit the tile machine: no failure, for a plan does it then. */
+static duet_tile_program *try_tiles(const duet_graph *graph) {
+    duet_error before;
+    duet_error_save(&before);
+    duet_tile_program *tiles = duet_graph_compile_tiles(graph);
+    if (!tiles) duet_error_restore(&before);
+    return tiles;
+}
+
 static compiled *compile(graph_body *body, const duet_view *in) {
     const duet_spec *specs[DUET_MAX_INPUTS];
     compiled *c = calloc(1, sizeof *c + (size_t)body->base.n_in * sizeof(duet_spec));
     if (!c) return duet_fail(DUET_STATUS_MEMORY, "sub-graph: no memory"), NULL;
     for (int i = 0; i < body->base.n_in; i++) c->specs[i] = *(specs[i] = in[i].spec);
     duet_graph *graph = duet_graph_respecify(body->graph, specs);
-    if (graph && duet_graph_is_tileable(graph) && (c->tiles = duet_graph_compile_tiles(graph)))
+    if (graph && duet_graph_is_tileable(graph) && (c->tiles = try_tiles(graph)))
         duet_graph_free(graph);
     else if (graph && (duet_graph_is_tileable(graph) || duet_run_passes(graph) == DUET_OK))
         c->plan = duet_plan_new(graph);

@@ -401,7 +401,9 @@ static duet_status keep_graph(parser *p, const char *text) {
     struct known *larger = realloc(p->graphs, ((size_t)p->n_graphs + 1) * sizeof *larger);
     CHECK(larger, DUET_STATUS_MEMORY, "%s: no memory", p->file);
     p->graphs = larger;
-    p->graphs[p->n_graphs++] = (struct known){strdup(text), p->graph};
+    char *copy = strdup(text);
+    CHECK(copy, DUET_STATUS_MEMORY, "%s: no memory", p->file);
+    p->graphs[p->n_graphs++] = (struct known){copy, p->graph};
     p->graph = NULL;
     return DUET_OK;
 }

@@ -135,14 +135,14 @@ static duet_status rewrite(duet_graph *graph, const int32_t *uses, int32_t id) {
 }
 
 duet_status duet_pass_epilogue(duet_graph *graph) {
-    duet_status error = duet_error_code();
+    duet_error before;
+    duet_error_save(&before);
     int32_t *uses = duet_graph_count_uses(graph);
     if (!uses) return DUET_STATUS_MEMORY;
     duet_status status = DUET_OK;
     for (int32_t i = 0; i < graph->n_nodes && status == DUET_OK; i++)
         status = rewrite(graph, uses, i);
     free(uses);
-    if (status == DUET_OK && error == DUET_OK)
-        duet_error_clear(); /* refusals were only asked for */
+    if (status == DUET_OK) duet_error_restore(&before); /* refusals were only asked for */
     return status == DUET_OK ? duet_graph_compact(graph) : status;
 }

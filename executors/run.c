@@ -169,12 +169,13 @@ static duet_status run_watched(const duet_plan *plan, duet_instance *instance, b
  */
 
 typedef struct fork_job {
+    const duet_plan *plan;
     const duet_instance *instance;
     const duet_branch *branches;
     pthread_mutex_t lock; /* guards what follows: of the first step in order that failed */
-    int32_t failed;       /* INT32_MAX: none */
+    int32_t failed;       /* its branch's first step; INT32_MAX: none */
     duet_status status;
-    char message[1024]; /* from the thread that ran it, for the caller */
+    duet_error error; /* of the thread that ran it, for the caller */
 } fork_job;
 
 static void note_failure(fork_job *job, int32_t at, duet_status status) {
@@ -182,7 +183,7 @@ static void note_failure(fork_job *job, int32_t at, duet_status status) {
     if (at < job->failed) {
         job->failed = at;
         job->status = status;
-        snprintf(job->message, sizeof job->message, "%s", duet_error_message());
+        duet_error_save(&job->error);
     }
     pthread_mutex_unlock(&job->lock);
 }
@@ -191,15 +192,15 @@ static void run_branches(void *context, int64_t begin, int64_t end) {
     fork_job *job = context;
     for (int64_t k = begin; k < end; k++) {
         const duet_branch *branch = &job->branches[k];
-        duet_status status = DUET_OK;
-        int32_t failed = run_steps(&status, job->instance, branch->begin, branch->end);
-        if (status != DUET_OK) note_failure(job, failed, status);
+        duet_status status = run_range(job->plan, job->instance, branch->begin, branch->end);
+        if (status != DUET_OK) note_failure(job, branch->begin, status);
     }
 }
 
 static duet_status run_fork(const duet_plan *plan, const duet_instance *instance,
                             const duet_branch *branches, int32_t count) {
     fork_job job;
+    job.plan = plan;
     job.instance = instance;
     job.branches = branches;
     job.failed = INT32_MAX;
@@ -207,7 +208,8 @@ static duet_status run_fork(const duet_plan *plan, const duet_instance *instance
     duet_parallel_for(count, 1, run_branches, &job);
     pthread_mutex_destroy(&job.lock);
     if (job.failed == INT32_MAX) return DUET_OK;
-    return locate(plan, job.failed, duet_fail(job.status, "%s", job.message));
+    duet_error_restore(&job.error);
+    return job.status;
 }
 
 static duet_status run_forked(const duet_plan *plan, const duet_instance *instance) {

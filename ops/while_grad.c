@@ -4,9 +4,25 @@
 /* Inputs: the n values of the first state, then the n gradients of the last one. */
 static duet_status infer(duet_spec *out, const duet_op_call *call) {
     int n = call->n_in / 2;
+    const duet_body *gradient = call->attrs[DUET_LOOP_GRADIENT].body;
+    duet_spec grads[DUET_MAX_OUTPUTS];
+    CHECK(call->n_in == 2 * n, DUET_STATUS_ARGUMENT,
+          "while_grad: expected a gradient for each state, got %d inputs", call->n_in);
     TRY(duet_loop_infer(call, call->in, n));
-    TRY(duet_body_check(call, call->attrs[DUET_LOOP_GRADIENT].body, "gradient", 2 * n));
-    for (int i = 0; i < n; i++) out[i] = *call->in[i];
+    TRY(duet_body_check(call, gradient, "gradient", 2 * n));
+    CHECK(gradient->n_out == n, DUET_STATUS_ARGUMENT,
+          "while_grad: expected %d result%s of gradient, got %d", n, n == 1 ? "" : "s",
+          gradient->n_out);
+    TRY(gradient->class->infer(gradient, grads, call->in));
+    for (int i = 0; i < n; i++) {
+        /* What comes in is copied to what goes out, and the body writes there round after round. */
+        const duet_spec *state = call->in[i], *last = call->in[n + i];
+        const duet_spec *other = duet_spec_equal(last, state) ? &grads[i] : last;
+        CHECK(duet_spec_equal(other, state), DUET_STATUS_SHAPE,
+              "while_grad: state %d is %s, its gradient %s", i, DUET_SPEC_TEXT(state),
+              DUET_SPEC_TEXT(other));
+        out[i] = *state;
+    }
     return DUET_OK;
 }
 

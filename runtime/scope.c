@@ -82,4 +82,4 @@ void duet_scope_reset(void) {
     if (duet_scope_local.depth == 0) release_from(0);
 }
 
-int duet_scope_depth(void) { return duet_scope_local.depth; }
+int duet_scope_depth(void) { return duet_scope_local.depth + duet_scope_local.unopened; }

@@ -1,51 +1,50 @@
 #include "status.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MESSAGE_BYTES = 1024 };
-
-static _Thread_local duet_status last_code;
-static _Thread_local char last_message[MESSAGE_BYTES];
-static _Thread_local bool located; /* the message tells where already */
+static _Thread_local duet_error last;
 
 duet_status duet_fail(duet_status code, const char *format, ...) {
-    char text[MESSAGE_BYTES]; /* apart, because an argument may be the old message itself */
+    char text[DUET_MESSAGE_BYTES]; /* apart, because an argument may be the old message itself */
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    memcpy(last_message, text, sizeof text);
-    last_code = code;
-    located = false;
+    memcpy(last.message, text, sizeof text);
+    last.code = code;
+    last.located = false;
     return code;
 }
 
 void duet_fail_append(const char *format, ...) {
-    size_t used = strlen(last_message);
+    size_t used = strlen(last.message);
     va_list args;
     va_start(args, format);
-    vsnprintf(last_message + used, MESSAGE_BYTES - used, format, args);
+    vsnprintf(last.message + used, DUET_MESSAGE_BYTES - used, format, args);
     va_end(args);
 }
 
 void duet_fail_at(const char *file, int line) {
-    if (last_code == DUET_OK || located) return;
-    located = true;
-    size_t used = strlen(last_message);
-    snprintf(last_message + used, MESSAGE_BYTES - used, " (at %s:%d)", file, line);
+    if (last.code == DUET_OK || last.located) return;
+    last.located = true;
+    size_t used = strlen(last.message);
+    snprintf(last.message + used, DUET_MESSAGE_BYTES - used, " (at %s:%d)", file, line);
 }
 
-duet_status duet_error_code(void) { return last_code; }
+duet_status duet_error_code(void) { return last.code; }
 
-const char *duet_error_message(void) { return last_code == DUET_OK ? "" : last_message; }
+const char *duet_error_message(void) { return last.code == DUET_OK ? "" : last.message; }
 
 void duet_error_clear(void) {
-    last_code = DUET_OK;
-    last_message[0] = '\0';
+    last.code = DUET_OK;
+    last.message[0] = '\0';
 }
+
+void duet_error_save(duet_error *error) { *error = last; }
+
+void duet_error_restore(const duet_error *error) { last = *error; }
 
 const char *duet_status_name(duet_status code) {
     static const char *const names[] = {

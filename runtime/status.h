@@ -5,6 +5,8 @@
 #ifndef DUET_STATUS_H
 #define DUET_STATUS_H
 
+#include <stdbool.h>
+
 typedef enum duet_status {
     DUET_OK = 0,
     DUET_STATUS_ARGUMENT,    /* a value outside what the call accepts */
@@ -36,6 +38,17 @@ void duet_fail_at(const char *file, int line) __attribute__((cold));
 duet_status duet_error_code(void);
 const char *duet_error_message(void);
 void duet_error_clear(void);
+
+/* The thread's last failure, for where a failure is only a question (does this op take that?) and
+ * must not hide an older one, or where one thread tells it for another. */
+enum { DUET_MESSAGE_BYTES = 1024 };
+typedef struct duet_error {
+    duet_status code;
+    bool located; /* the message tells where already */
+    char message[DUET_MESSAGE_BYTES];
+} duet_error;
+void duet_error_save(duet_error *error);
+void duet_error_restore(const duet_error *error);
 
 /* "shape", "dtype" ...: the code's name for messages and JSON. */
 const char *duet_status_name(duet_status code);

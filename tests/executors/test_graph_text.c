@@ -164,6 +164,13 @@ static void equality_is_of_meaning(void **state) {
 /* ---- faults
  * ---------------------------------------------------------------------------------------- */
 
+/* A loop over f32[2] and its gradient; the gradient's body is @g, the line 4. */
+#define LOOP(gradient, call)                                                                       \
+    "graph @b(%0: f32[2]) { %1: f32[2] = neg(%0) return %1 }\n"                                    \
+    "graph @c(%0: f32[2]) { %1: bool[] = constant() {value=[0]} return %1 }\n"                     \
+    "graph @g(%0: f32[2], %1: f32[2]" gradient " }\n"                                              \
+    "graph @m(%0: f32[2], %1: f32[2], %2: f32[3]) { %3: f32[2] = while_grad(" call                 \
+    ") {body=@b, cond=@c, gradient=@g} return %3 }\n"
 #define G "graph @g(%0: f32[2,3]) {\n" /* what follows is on line 2 */
 
 static void faults_say_where_and_what_was_expected(void **state) {
@@ -207,6 +214,12 @@ static void faults_say_where_and_what_was_expected(void **state) {
         {G "  assign(%0, %0)\n  return %0\n}", "is no variable"},
         {G "  return %0\n", "t:3:1: expected \"}\""},
         {G "  %1: f32[2,3] = neg(%0\n  return %1\n}", "t:3:3: expected \")\", got \"return\""},
+        {LOOP(") { %2: f32[9] = constant() {value=[1,2,3,4,5,6,7,8,9]} return %2", "%0, %1"),
+         "while_grad: state 0 is f32[2], its gradient f32[9]"},
+        {LOOP(") { return %0, %1", "%0, %1"), "while_grad: expected 1 result of gradient, got 2"},
+        {LOOP(", %2: f32[3]) { return %1", "%0, %1, %2"),
+         "while_grad: expected a gradient for each state"},
+        {LOOP(") { return %1", "%0, %2"), "while_grad: state 0 is f32[2], its gradient f32[3]"},
     };
     for (int i = 0; i < LENGTH(faults); i++) {
         duet_error_clear();

@@ -340,6 +340,37 @@ static void reads_and_writes_keep_their_order(void **state) {
                          "  return %5\n"));
 }
 
+/* ---- failures ----------------------------------------------------------------------------------
+ */
+
+static void a_refused_pattern_hides_no_failure(void **state) {
+    (void)state;
+    static const char *const graph = "graph @g(%0: f32[2,3], %1: f32[3,2], %2: f32[2,2]) {\n"
+                                     "  %3: f32[2,2] = matmul(%0, %1)\n"
+                                     "  %4: f32[2,2] = add(%3, %2)\n" /* no bias: no dense */
+                                     "  return %4\n"
+                                     "}\n";
+    expect_pass(duet_pass_epilogue, graph, graph);
+    assert_int_equal(duet_error_code(), DUET_OK);
+    duet_fail(DUET_STATUS_IO, "first");
+    duet_fail_at("first.c", 1);
+    expect_pass(duet_pass_epilogue, graph, graph);
+    duet_fail_at("second.c", 2); /* adds nothing: where is known */
+    assert_string_equal(duet_error_message(), "first (at first.c:1)");
+    EXPECT_ERROR(DUET_STATUS_IO, "first");
+}
+
+static void a_graph_without_memory_is_not_renumbered(void **state) {
+    (void)state;
+    duet_graph *graph = parse(XY("  %2: f32[4] = neg(%0)\n  return %2\n"));
+    graph->inputs[1] = -1; /* as duet_graph_add_input leaves it */
+    graph->out_of_memory = true;
+    assert_int_equal(duet_graph_compact(graph), DUET_STATUS_MEMORY);
+    EXPECT_ERROR(DUET_STATUS_MEMORY, "graph g: no memory");
+    assert_int_equal(graph->inputs[1], -1);
+    duet_graph_free(graph);
+}
+
 int main(void) {
     setenv("DUET_VERIFY", "1", 1);
     const struct CMUnitTest tests[] = {
@@ -362,6 +393,8 @@ int main(void) {
         TEST(a_reduction_between_parts_the_groups),
         TEST(other_shapes_and_types_do_not_join),
         TEST(reads_and_writes_keep_their_order),
+        TEST(a_refused_pattern_hides_no_failure),
+        TEST(a_graph_without_memory_is_not_renumbered),
     };
     return cmocka_run_group_tests_name("passes", tests, NULL, NULL);
 }

@@ -205,6 +205,39 @@ static void a_variable_may_be_added_to_itself(void **state) {
     duet_release(counter);
 }
 
+/* variable -= lr (variable w): a product whose result lies over its own operand. */
+static duet_status product_over_itself(duet_tensor **out, duet_tensor *const *in, void *user) {
+    extern const duet_op duet_op_matmul_sgd;
+    duet_tensor *variable = user, *operands[] = {variable, in[0], variable, in[1]};
+    TRY(duet_dispatch(NULL, &duet_op_matmul_sgd, NULL, operands, 4));
+    out[0] = duet_read(variable);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_tensor *ramp(duet_shape shape, int step) {
+    duet_tensor *x = duet_zeros(shape, DUET_F32);
+    for (int64_t i = 0; i < duet_tensor_count(x); i++)
+        ((float *)x->data)[i] = (float)((i * step) % 31 - 15) / 64;
+    return x;
+}
+
+static void a_product_may_be_taken_from_its_own_operand(void **state) {
+    (void)state;
+    duet_tensor *results[2], *w = ramp(SHAPE(64, 64), 7), *lr = duet_f32(0.5f);
+    for (int graph = 0; graph <= 1; graph++) {
+        duet_tensor *v = duet_variable_new("v", ramp(SHAPE(64, 64), 5));
+        duet_function *f = duet_function_new("over", product_over_itself, 2, 1, v);
+        duet_tensor *in[] = {w, lr};
+        EXPECT_OK(graph ? duet_call(f, &results[1], in) : product_over_itself(results, in, v));
+        duet_function_free(f);
+        duet_release(v);
+    }
+    EXPECT_SAME(results[0], results[1]);
+    duet_tensor *v = ramp(SHAPE(64, 64), 5), *wanted = duet_sub(v, duet_mul(duet_matmul(v, w), lr));
+    for (int64_t i = 0; i < duet_tensor_count(wanted); i++)
+        assert_true(fabs(duet_item(results[0], i) - duet_item(wanted, i)) < 1e-5);
+}
+
 /* tinygrad PR#16620 */
 static void weights_that_nothing_returns_are_still_written(void **state) {
     (void)state;
@@ -296,6 +329,7 @@ int main(void) {
         TEST(two_functions_may_share_a_variable),
         TEST(two_variables_may_change_places),
         TEST(a_variable_may_be_added_to_itself),
+        TEST(a_product_may_be_taken_from_its_own_operand),
         TEST(weights_that_nothing_returns_are_still_written),
         TEST(ten_runs_give_the_same_bits),
         TEST(a_run_that_fails_says_where_and_the_next_one_is_right),
