@@ -151,8 +151,10 @@ static void place_results(builder *b) {
  * branch's affair or lasts for the whole fork. */
 static duet_lifetime lifetime_of(const builder *b, int32_t root) {
     const duet_plan *plan = b->plan;
-    duet_lifetime life = {(int64_t)duet_spec_bytes(&b->graph->values[root].spec), b->first[root],
-                          b->last_use[root], 0, 0};
+    size_t bytes;
+    if (!duet_spec_bytes_checked(&bytes, &b->graph->values[root].spec))
+        bytes = (size_t)DUET_MAX_BYTES + 1; /* no op infers that; the layout refuses it */
+    duet_lifetime life = {(int64_t)bytes, b->first[root], b->last_use[root], 0, 0};
     for (int32_t k = 0; k < plan->n_branches; k++) {
         const duet_branch *branch = &plan->branches[k];
         bool begins = life.first >= branch->begin && life.first < branch->end;

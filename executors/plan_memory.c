@@ -1,6 +1,7 @@
 #include "plan_memory.h"
 
 #include "memory.h"
+#include "shape.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,7 @@ duet_status duet_plan_offsets(int64_t *offsets, int64_t *arena_bytes,
                               const duet_lifetime *lifetimes, int32_t count, uint64_t shuffle) {
     placement *all = malloc(((size_t)count + 1) * sizeof *all);
     int32_t *placed = malloc(((size_t)count + 1) * sizeof *placed);
+    bool fits = true;
     *arena_bytes = 0;
     if (all && placed) {
         uint64_t state = shuffle;
@@ -61,9 +63,10 @@ duet_status duet_plan_offsets(int64_t *offsets, int64_t *arena_bytes,
             all[i] = (placement){lifetimes[i], 0, rank, i};
         }
         qsort(all, (size_t)count, sizeof *all, by_rank);
-        for (int32_t i = 0; i < count; i++) {
+        for (int32_t i = 0; i < count && fits; i++) {
             place(all, placed, i, &all[i]);
             int64_t end = all[i].offset + aligned(all[i].life.bytes);
+            fits = end <= DUET_MAX_BYTES; /* each step, so that no sum of the next wraps */
             if (end > *arena_bytes) *arena_bytes = end;
             offsets[all[i].index] = all[i].offset;
         }
@@ -72,6 +75,8 @@ duet_status duet_plan_offsets(int64_t *offsets, int64_t *arena_bytes,
     free(all);
     free(placed);
     CHECK(ok, DUET_STATUS_MEMORY, "plan: no memory for %d buffers", count);
+    CHECK(fits, DUET_STATUS_OVERFLOW,
+          "plan: the values have more bytes than a program can address");
     return DUET_OK;
 }
 

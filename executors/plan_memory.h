@@ -24,6 +24,7 @@ static inline bool duet_lifetimes_meet(const duet_lifetime *a, const duet_lifeti
 /* Sets offsets[i], multiples of DUET_ALIGNMENT, so that buffers alive at the same time never
  * overlap, and *arena_bytes. Greedy by size, largest first, each into the smallest gap that takes
  * it (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020).
+ * Fails where the arena would be larger than DUET_MAX_BYTES, a buffer of more bytes included.
  * `shuffle` other than 0 seeds a random order instead, for tests: valid, but not small. */
 duet_status duet_plan_offsets(int64_t *offsets, int64_t *arena_bytes,
                               const duet_lifetime *lifetimes, int32_t count, uint64_t shuffle);

@@ -14,14 +14,27 @@ static bool is_relu(const char *activation) {
     return activation && strcmp(activation, "relu") == 0;
 }
 
+static const duet_op *find_activation(const char *name) {
+    const duet_op *op = duet_op_find(name);
+    if (!op)
+        duet_fail(DUET_STATUS_NOT_FOUND, "dense: activation: %s", duet_error_message());
+    else if (op->n_in != 1 || op->n_out != 1)
+        duet_fail(DUET_STATUS_ARGUMENT,
+                  "dense: activation: expected an op of one input and one output, got \"%s\"",
+                  name);
+    else
+        return op;
+    return NULL;
+}
+
 /* The kernel knows relu; what else `activation` names is an op of its own behind it. */
 duet_tensor *duet_dense(duet_tensor *x, duet_tensor *w, duet_tensor *b, const char *activation) {
     bool none = is_none(activation), relu = is_relu(activation);
+    const duet_op *behind = NULL; /* found before anything is computed or traced */
+    if (!none && !relu && !(behind = find_activation(activation))) return NULL;
     duet_tensor *y = duet_apply(&duet_op_dense, (duet_attr[]){{.text = relu ? "relu" : "none"}},
                                 (duet_tensor *[]){x, w, b}, 3);
-    if (none || relu || !y) return y;
-    const duet_op *op = duet_op_find(activation);
-    return op ? duet_apply1(op, y) : NULL;
+    return behind && y ? duet_apply1(behind, y) : y;
 }
 
 static duet_status infer(duet_spec *out, const duet_op_call *call) {

@@ -63,8 +63,21 @@ static void end_thread(void *cache_pointer) {
 static void lock_list(void) { pthread_mutex_lock(&list_lock); }
 static void unlock_list(void) { pthread_mutex_unlock(&list_lock); }
 
+/* The child's threads may get the stacks of those that are gone, and list their caches at the same
+ * addresses again. The lists of the caches are lost: a thread may have been halfway through one. */
+static void list_own_cache_only(void) {
+    duet_memory_cache *own = &duet_memory_local, *next;
+    for (duet_memory_cache *c = all_caches; c; c = next) {
+        next = c->next;
+        if (c != own) add_stats(&ended, c);
+    }
+    all_caches = own->limit ? own : NULL;
+    own->next = NULL;
+    unlock_list();
+}
+
 static void make_key(void) {
-    pthread_atfork(lock_list, unlock_list, unlock_list);
+    pthread_atfork(lock_list, unlock_list, list_own_cache_only);
     pthread_key_create(&at_thread_end, end_thread);
 #ifdef DUET_MEMORY_POISONS /* the leak checker cannot follow the lists through poisoned blocks */
     atexit(duet_memory_trim);

@@ -42,14 +42,25 @@ static int compare_name(const void *name, const void *entry) {
 }
 
 /* The list of files is sorted. */
-static const duet_op *find_quietly(const char *name) {
+static const duet_op *find_built_in(const char *name) {
     const duet_op *const *found = bsearch(name, built_in, BUILT_IN, sizeof *built_in, compare_name);
-    if (found) return *found;
-    for (int i = BUILT_IN, count = duet_op_count(); i < count; i++) {
-        const duet_op *op = duet_op_at(i);
-        if (strcmp(op->name, name) == 0) return op;
-    }
+    return found ? *found : NULL;
+}
+
+/* With the lock held. */
+static const duet_op *find_registered(const char *name) {
+    for (int i = 0; i < n_registered; i++)
+        if (strcmp(registered[i]->name, name) == 0) return registered[i];
     return NULL;
+}
+
+static const duet_op *find_quietly(const char *name) {
+    const duet_op *op = find_built_in(name);
+    if (op) return op;
+    pthread_mutex_lock(&lock);
+    op = find_registered(name);
+    pthread_mutex_unlock(&lock);
+    return op;
 }
 
 const duet_op *duet_op_find(const char *name) {
@@ -69,25 +80,34 @@ static duet_status check_descriptor(const duet_op *op) {
     CHECK(op && op->name && *op->name, DUET_STATUS_ARGUMENT, "op_register: expected a name");
     CHECK(op->doc && op->infer && op->run, DUET_STATUS_ARGUMENT,
           "op_register: %s: expected doc, infer and run", op->name);
-    CHECK(op->n_in >= 0 && op->n_in <= DUET_MAX_INPUTS && op->n_in_max <= DUET_MAX_INPUTS &&
-              op->n_out <= DUET_MAX_OUTPUTS,
-          DUET_STATUS_ARGUMENT, "op_register: %s: expected at most %d inputs and %d outputs",
-          op->name, DUET_MAX_INPUTS, DUET_MAX_OUTPUTS);
+    int most = op->n_in_max ? op->n_in_max : op->n_in;
+    CHECK(op->n_in >= 0 && most >= op->n_in && most <= DUET_MAX_INPUTS, DUET_STATUS_ARGUMENT,
+          "op_register: %s: expected 0 to %d inputs, got %d to %d", op->name, DUET_MAX_INPUTS,
+          op->n_in, most);
+    CHECK(op->n_out >= -1 && op->n_out <= DUET_MAX_OUTPUTS, DUET_STATUS_ARGUMENT,
+          "op_register: %s: expected -1 to %d outputs, got %d", op->name, DUET_MAX_OUTPUTS,
+          op->n_out);
+    CHECK(most == 64 || op->writes >> most == 0, DUET_STATUS_ARGUMENT,
+          "op_register: %s: it writes an input beyond the %d it takes", op->name, most);
     return DUET_OK;
+}
+
+static bool append(const duet_op *op) {
+    const duet_op **larger = realloc(registered, ((size_t)n_registered + 1) * sizeof *registered);
+    if (!larger) return false;
+    registered = larger;
+    registered[n_registered++] = op;
+    return true;
 }
 
 duet_status duet_op_register(const duet_op *op) {
     TRY(check_descriptor(op));
-    CHECK(!find_quietly(op->name), DUET_STATUS_ARGUMENT, "op_register: the name \"%s\" is taken",
-          op->name);
-    pthread_mutex_lock(&lock);
-    const duet_op **larger = realloc(registered, ((size_t)n_registered + 1) * sizeof *registered);
-    if (larger) {
-        registered = larger;
-        registered[n_registered++] = op;
-    }
+    pthread_mutex_lock(&lock); /* over search and entry: of two threads with one name, one fails */
+    bool taken = find_built_in(op->name) || find_registered(op->name);
+    bool entered = !taken && append(op);
     pthread_mutex_unlock(&lock);
-    CHECK(larger, DUET_STATUS_MEMORY, "op_register: no memory for \"%s\"", op->name);
+    CHECK(!taken, DUET_STATUS_ARGUMENT, "op_register: the name \"%s\" is taken", op->name);
+    CHECK(entered, DUET_STATUS_MEMORY, "op_register: no memory for \"%s\"", op->name);
     return DUET_OK;
 }
 

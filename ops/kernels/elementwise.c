@@ -14,7 +14,8 @@ static duet_status infer_slowly(duet_spec *out, const duet_op_call *call) {
     TRY(duet_infer_dtype(call, first, integers ? DUET_TYPES_NUMBER : DUET_TYPES_FLOAT));
     TRY(duet_infer_same_dtype(call, first, e->arity - 1));
     out->dtype = e->out_is_bool ? DUET_BOOL : call->in[first]->dtype;
-    return duet_infer_broadcast(out, call, 0);
+    TRY(duet_infer_broadcast(out, call, 0));
+    return duet_infer_fits(call, out); /* it may be larger than every operand */
 }
 
 /* Almost every call is of floats of one shape, and scalars: a few comparisons. */

@@ -121,6 +121,19 @@ static void small_problems_by_hand(void **state) {
     expect_valid(&p, 0);
 }
 
+/* Sizes that only wrap around in the sum, and one that is none. */
+static void an_arena_has_no_more_bytes_than_a_program_can_address(void **state) {
+    (void)state;
+    static problem p;
+    for (int32_t i = 0; i < MOST; i++) p.lives[i] = (duet_lifetime)LIFE(DUET_MAX_BYTES, 0, 1);
+    for (p.count = 1; p.count <= MOST; p.count++) {
+        duet_status status =
+            duet_plan_offsets(p.offsets, &p.arena, p.lives, p.count, (uint64_t)p.count % 2);
+        assert_int_equal(status, p.count == 1 ? DUET_OK : DUET_STATUS_OVERFLOW);
+        if (p.count > 1) EXPECT_ERROR(DUET_STATUS_OVERFLOW, "more bytes than a program can");
+    }
+}
+
 /* ---- whole graphs ------------------------------------------------------------------------------
  */
 
@@ -189,6 +202,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(live_buffers_never_overlap),
         TEST(small_problems_by_hand),
+        TEST(an_arena_has_no_more_bytes_than_a_program_can_address),
         TEST(the_lessons_arenas_are_near_the_lower_bound),
         TEST(fifty_small_ops_need_one_buffer_at_most),
     };

@@ -331,6 +331,33 @@ static void test_descriptors(void **state) {
     for (char **name = only; *name; name++) assert_non_null(duet_op_find(*name));
 }
 
+/* A copy of `add` under another name, with one field changed: refused with `message`. */
+#define EXPECT_NOT_REGISTERED(field, value, message)                                               \
+    do {                                                                                           \
+        duet_op broken = *duet_op_find("add");                                                     \
+        broken.name = "broken";                                                                    \
+        broken.field = value;                                                                      \
+        assert_int_equal(duet_op_register(&broken), DUET_STATUS_ARGUMENT);                         \
+        assert_string_equal(duet_error_message(), "op_register: " message);                        \
+    } while (0)
+
+static void test_descriptors_that_are_refused(void **state) {
+    (void)state;
+    int count = duet_op_count();
+    EXPECT_NOT_REGISTERED(name, "", "expected a name");
+    EXPECT_NOT_REGISTERED(name, "mul", "the name \"mul\" is taken");
+    EXPECT_NOT_REGISTERED(run, NULL, "broken: expected doc, infer and run");
+    EXPECT_NOT_REGISTERED(n_in, -1, "broken: expected 0 to 64 inputs, got -1 to -1");
+    EXPECT_NOT_REGISTERED(n_in, 65, "broken: expected 0 to 64 inputs, got 65 to 65");
+    EXPECT_NOT_REGISTERED(n_in_max, 65, "broken: expected 0 to 64 inputs, got 2 to 65");
+    EXPECT_NOT_REGISTERED(n_in_max, 1, "broken: expected 0 to 64 inputs, got 2 to 1");
+    EXPECT_NOT_REGISTERED(n_out, 17, "broken: expected -1 to 16 outputs, got 17");
+    EXPECT_NOT_REGISTERED(n_out, -2, "broken: expected -1 to 16 outputs, got -2");
+    EXPECT_NOT_REGISTERED(writes, 1 << 2, "broken: it writes an input beyond the 2 it takes");
+    assert_int_equal(duet_op_count(), count);
+    duet_error_clear();
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     only = argv + 1;
@@ -338,7 +365,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_descriptors),    cmocka_unit_test(test_eager_equals_graph),
         cmocka_unit_test(test_special_values), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_gradients),      cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_guards),
+        cmocka_unit_test(test_guards),         cmocka_unit_test(test_descriptors_that_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

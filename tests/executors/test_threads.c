@@ -183,6 +183,48 @@ static void a_tensor_is_watched_by_one_tape_only(void **state) {
 /* ---- fork ---------------------------------------------------------------------------------------
  */
 
+typedef struct twins {
+    char names[CALLS][16];
+    duet_op ops[THREADS][CALLS]; /* for each thread one of each name */
+    _Atomic int registered[CALLS];
+} twins;
+
+static duet_status infer_as_input(duet_spec *out, const duet_op_call *call) {
+    *out = *call->in[0];
+    return DUET_OK;
+}
+
+static duet_status run_nothing(const duet_kernel *kernel) { return (void)kernel, DUET_OK; }
+
+static void *register_names(void *argument) {
+    worker *w = argument;
+    twins *t = w->shared;
+    for (int i = 0; i < CALLS; i++) {
+        pthread_barrier_wait(w->start);
+        if (duet_op_register(&t->ops[w->index][i]) == DUET_OK) t->registered[i]++;
+    }
+    return NULL;
+}
+
+static void one_of_the_ops_of_a_name_is_registered(void **state) {
+    (void)state;
+    static twins t; /* the registry keeps them */
+    int count = duet_op_count();
+    for (int i = 0; i < CALLS; i++) {
+        snprintf(t.names[i], sizeof t.names[i], "twin_%d", i);
+        for (int k = 0; k < THREADS; k++)
+            t.ops[k][i] = (duet_op){.name = t.names[i],
+                                    .doc = "x",
+                                    .n_in = 1,
+                                    .n_out = 1,
+                                    .infer = infer_as_input,
+                                    .run = run_nothing};
+    }
+    assert_int_equal(at_once(register_names, NULL, &t), 0);
+    for (int i = 0; i < CALLS; i++) assert_int_equal(t.registered[i], 1);
+    assert_int_equal(duet_op_count(), count + CALLS);
+}
+
 /* ThreadSanitizer takes the child's new threads for the parent's. */
 #if defined __SANITIZE_THREAD__
 #define FORK_WORKS 0
@@ -252,6 +294,7 @@ int main(void) {
         TEST(tapes_of_threads_that_watch_one_tensor),
         TEST(a_tensor_is_watched_by_one_tape_only),
         TEST(a_child_of_fork_multiplies_too),
+        TEST(one_of_the_ops_of_a_name_is_registered),
     };
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
 }

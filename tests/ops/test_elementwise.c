@@ -356,6 +356,10 @@ static void refusals_say_what_came(void **state) {
     EXPECT_INFERRED("exp", "i32[3]", "exp: x: expected f32 or f64, got i32[3]");
     EXPECT_INFERRED("add", "bool[3], bool[3]", "add: x: expected f32 or f64 or i32, got bool[3]");
     EXPECT_INFERRED("where", "f32[3], f32[3], f32[3]", "where: x: expected bool, got f32[3]");
+    EXPECT_INFERRED("where", "bool[4194304,1,1], f32[1,2097152,1], f32[1,1,2097152]",
+                    "where: f32[4194304,2097152,2097152] has more bytes than a program can "
+                    "address");
+    EXPECT_INFERRED("mul", "i32[4194304,1,?], i32[1,4194304,1]", "i32[4194304,4194304,?]");
 }
 
 int main(void) {

@@ -158,7 +158,15 @@ static void test_dense(void **state) {
     EXPECT_NEAR(duet_dense(x, w, b, NULL), 1e-15, SHAPE(2, 2), -2.6875, -5.25, 4.25, -6.0625);
     EXPECT_NEAR(duet_dense(x, w, b, "relu"), 1e-15, SHAPE(2, 2), 0, 0, 4.25, 0);
     assert_null(duet_dense(x, w, b, "rleu"));
-    assert_string_equal(duet_error_message(), "no op \"rleu\"; did you mean \"relu\"?");
+    assert_string_equal(duet_error_message(),
+                        "dense: activation: no op \"rleu\"; did you mean \"relu\"?");
+    assert_null(duet_dense(x, w, b, "matmul"));
+    assert_string_equal(duet_error_message(),
+                        "dense: activation: expected an op of one input and one output, got "
+                        "\"matmul\"");
+    assert_null(duet_dense(x, x, b, "rleu")); /* told before the product, here one that fails */
+    assert_string_equal(duet_error_message(),
+                        "dense: activation: no op \"rleu\"; did you mean \"relu\"?");
     check_gradients("dense");
 }
 

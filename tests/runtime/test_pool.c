@@ -1,6 +1,7 @@
 /* The pool: every item once, whoever calls, and a process that costs nothing when it is idle. */
 #define _GNU_SOURCE
 #include "clock.h"
+#include "memory.h"
 #include "pool.h"
 
 #include <dirent.h>
@@ -243,6 +244,37 @@ static void test_child_of_fork_has_a_pool_of_its_own(void **state) {
     duet_pool_set_threads(2);
 }
 
+static void allocate_and_meet(void *context, int64_t begin, int64_t end) {
+    duet_memory_free(duet_memory_alloc(1000), 1000);
+    meet(context, begin, end);
+}
+
+static void two_threads_allocate(void) {
+    _Atomic int present = 0;
+    duet_parallel_for(2, 1, allocate_and_meet, &present);
+}
+
+/* The child's worker gets the stack of the parent's, and its cache lies where that one's did. */
+static void test_child_of_fork_counts_its_memory(void **state) {
+    (void)state;
+    if (!FORK_WORKS) skip();
+    duet_pool_set_threads(2);
+    two_threads_allocate();
+    void *kept = duet_memory_alloc(5000);
+    duet_memory_stats before = duet_memory_get_stats();
+    pid_t child = fork();
+    if (child == 0) {
+        two_threads_allocate();
+        duet_memory_stats after = duet_memory_get_stats();
+        _exit(after.live_bytes == before.live_bytes && after.system_allocs >= before.system_allocs
+                  ? 0
+                  : 1);
+    }
+    assert_true(child_ends_well(child));
+    assert_true(duet_memory_get_stats().live_bytes == before.live_bytes);
+    duet_memory_free(kept, 5000);
+}
+
 static void *keep_pool_busy(void *stop) {
     while (!*(_Atomic bool *)stop) (void)each_item_once(100, 1);
     return NULL;
@@ -367,6 +399,7 @@ int main(void) {
         cmocka_unit_test(test_bits_do_not_depend_on_threads),
         cmocka_unit_test(test_idle_process_uses_no_cpu),
         cmocka_unit_test(test_child_of_fork_has_a_pool_of_its_own),
+        cmocka_unit_test(test_child_of_fork_counts_its_memory),
         cmocka_unit_test(test_fork_while_another_thread_has_the_pool),
         cmocka_unit_test(test_two_threads_on_one_cpu),
         cmocka_unit_test(test_handover_is_measured_once),
