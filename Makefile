@@ -135,7 +135,8 @@ bench: all  ## run the lessons: eager and graph side by side, and the limit by h
 	$(Q)$(DIR)/duet bench
 
 # ---- upkeep --------------------------------------------------------------------------------------
-SOURCES = $(wildcard $(foreach d,runtime ops executors bench tests,$(d)/*.[ch] $(d)/*/*.[ch]))
+SOURCES = $(wildcard $(foreach d,runtime ops executors bench tests,\
+            $(foreach kind,*.[ch] *.inc,$(d)/$(kind) $(d)/*/$(kind))))
 lint: $(OP_LIST)  ## warnings as errors with gcc and clang, formatting, file and function lengths
 	$(Q)sh tests/lint.sh
 

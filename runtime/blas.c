@@ -44,18 +44,6 @@ void duet_blas_dgemm(double *c, const double *a, const double *b, int64_t m, int
                 narrow(lda), b, narrow(ldb), 0, c, narrow(ldc));
 }
 
-void duet_blas_sgemv(float *y, const float *a, const float *x, int64_t m, int64_t n, int64_t lda,
-                     bool trans_a) {
-    prepare();
-    cblas_sgemv(CblasRowMajor, op(trans_a), narrow(m), narrow(n), 1, a, narrow(lda), x, 1, 0, y, 1);
-}
-
-void duet_blas_dgemv(double *y, const double *a, const double *x, int64_t m, int64_t n, int64_t lda,
-                     bool trans_a) {
-    prepare();
-    cblas_dgemv(CblasRowMajor, op(trans_a), narrow(m), narrow(n), 1, a, narrow(lda), x, 1, 0, y, 1);
-}
-
 void duet_blas_sgemm_own_threads(float *c, const float *a, const float *b, int64_t m, int64_t n,
                                  int64_t k, int threads) {
     prepare();

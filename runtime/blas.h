@@ -16,13 +16,7 @@ void duet_blas_sgemm(float *c, const float *a, const float *b, int64_t m, int64_
 void duet_blas_dgemm(double *c, const double *a, const double *b, int64_t m, int64_t n, int64_t k,
                      int64_t ldc, int64_t lda, int64_t ldb, bool trans_a, bool trans_b);
 
-/* y = op(a) · x, where a is stored [m,n] with row pitch lda: y is [m], or [n] when trans_a. */
-void duet_blas_sgemv(float *y, const float *a, const float *x, int64_t m, int64_t n, int64_t lda,
-                     bool trans_a);
-void duet_blas_dgemv(double *y, const double *a, const double *x, int64_t m, int64_t n, int64_t lda,
-                     bool trans_a);
-
-/* The same product with OpenBLAS's own threads, dense and not transposed, to compare with; back to
+/* The f32 product with OpenBLAS's own threads, dense and not transposed, to compare with; back to
  * one thread before it returns. Not while other threads use BLAS. */
 void duet_blas_sgemm_own_threads(float *c, const float *a, const float *b, int64_t m, int64_t n,
                                  int64_t k, int threads);

@@ -15,7 +15,8 @@ fail() {
 }
 setting() { MAKEFLAGS= make -s "print-$1" | sed 's/^[^=]*= //'; }
 sources() { find "$@" -name '*.[ch]' 2>/dev/null | sort; }
-all=$(sources $layers)
+texts() { find "$@" \( -name '*.[ch]' -o -name '*.inc' \) 2>/dev/null | sort; }
+all=$(texts $layers) # what is included in pieces (*.inc) compiles with its includers only
 
 # Every source, and every header by itself, with the include paths of its layer only.
 for compiler in gcc clang; do

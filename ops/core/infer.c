@@ -61,14 +61,6 @@ duet_status duet_infer_axes(unsigned *set, const duet_op_call *call, int input,
     return DUET_OK;
 }
 
-duet_status duet_infer_not_free(const duet_op_call *call, int input) {
-    CHECK(!duet_shape_is_free(&call->in[input]->shape), DUET_STATUS_SHAPE,
-          "%s: %s: expected every dimension to be known, got %s (declared free in the function's "
-          "signature)",
-          call->op->name, NAME(call, input), DUET_SPEC_TEXT(call->in[input]));
-    return DUET_OK;
-}
-
 bool duet_infer_meet(int64_t *out, int64_t a, int64_t b) {
     *out = a == DUET_FREE_DIM ? b : a;
     return a == b || a == DUET_FREE_DIM || b == DUET_FREE_DIM;

@@ -27,9 +27,6 @@ duet_status duet_infer_axis(int64_t *axis, const duet_op_call *call, int input, 
 duet_status duet_infer_axes(unsigned *set, const duet_op_call *call, int input,
                             const duet_ints *axes);
 
-/* A value of `input` must be known now and is free: "reshape: x is f32[?,20]: ...". */
-duet_status duet_infer_not_free(const duet_op_call *call, int input);
-
 /* The dimension that two of them make where they must be equal: a free one takes the other's value.
  * False where both are known and differ. */
 bool duet_infer_meet(int64_t *out, int64_t a, int64_t b);

@@ -42,16 +42,6 @@ static int product(int i, int j) {
                 for (int j = 0; j < 6; j++)                                                        \
                     assert_true(j < N ? c[i * 6 + j] == product(i, j) : isnan(c[i * 6 + j]));      \
         }                                                                                          \
-    }                                                                                              \
-                                                                                                   \
-    static void letter##gemv_multiplies_rows_and_columns(void **state) {                           \
-        (void)state;                                                                               \
-        const real a[] = {1, 2, 3, 0, 4, 5, 6, 0}, x[] = {1, 10, 100};                             \
-        real y[3] = {(real)NAN, (real)NAN, (real)NAN};                                             \
-        duet_blas_##letter##gemv(y, a, x, 2, 3, 4, false);                                         \
-        assert_true(y[0] == 321 && y[1] == 654 && isnan(y[2]));                                    \
-        duet_blas_##letter##gemv(y, a, x, 2, 3, 4, true);                                          \
-        assert_true(y[0] == 41 && y[1] == 52 && y[2] == 63);                                       \
     }
 
 DEFINE_PRODUCTS(float, s)
@@ -145,8 +135,6 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sgemm_takes_pitches_and_transposes),
         cmocka_unit_test(dgemm_takes_pitches_and_transposes),
-        cmocka_unit_test(sgemv_multiplies_rows_and_columns),
-        cmocka_unit_test(dgemv_multiplies_rows_and_columns),
         cmocka_unit_test(own_threads_give_the_product),
         cmocka_unit_test(a_core_narrower_than_the_processor_is_seen),
         cmocka_unit_test(a_forced_prescott_is_noticed_and_mended),
