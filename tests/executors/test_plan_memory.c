@@ -196,6 +196,27 @@ static void fifty_small_ops_need_one_buffer_at_most(void **state) {
     duet_function_free(f);
 }
 
+static duet_status sum_of_a_large_one(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = duet_sum(duet_where(in[0], in[1], in[2]), DUET_NO_AXES, false);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+/* 2^64 elements from operands of some megabytes: their bytes must not wrap to none. */
+static void a_value_too_large_is_refused_in_both_executors(void **state) {
+    (void)state;
+    int64_t n = 1 << 21;
+    duet_tensor *out,
+        *in[] = {duet_zeros(SHAPE(2 * n, 1, 1), DUET_BOOL), duet_zeros(SHAPE(1, n, 1), DUET_F32),
+                 duet_zeros(SHAPE(1, 1, n), DUET_F32)};
+    duet_function *f = duet_function_new("large", sum_of_a_large_one, 3, 1, NULL);
+    assert_int_equal(sum_of_a_large_one(&out, in, NULL), DUET_STATUS_OVERFLOW);
+    EXPECT_ERROR(DUET_STATUS_OVERFLOW, "where: f32[4194304,2097152,2097152] has more bytes");
+    assert_int_equal(duet_call(f, &out, in), DUET_STATUS_OVERFLOW);
+    EXPECT_ERROR(DUET_STATUS_OVERFLOW, "where: f32[4194304,2097152,2097152] has more bytes");
+    duet_function_free(f);
+}
+
 int main(void) {
     setenv("DUET_VERIFY", "1", 1);
     setenv("DUET_SHUFFLE", "0", 1); /* it lays out arenas that are right, and not small */
@@ -203,6 +224,7 @@ int main(void) {
         TEST(live_buffers_never_overlap),
         TEST(small_problems_by_hand),
         TEST(an_arena_has_no_more_bytes_than_a_program_can_address),
+        TEST(a_value_too_large_is_refused_in_both_executors),
         TEST(the_lessons_arenas_are_near_the_lower_bound),
         TEST(fifty_small_ops_need_one_buffer_at_most),
     };
