@@ -18,14 +18,6 @@ duet_status duet_fail(duet_status code, const char *format, ...) {
     return code;
 }
 
-void duet_fail_append(const char *format, ...) {
-    size_t used = strlen(last.message);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(last.message + used, DUET_MESSAGE_BYTES - used, format, args);
-    va_end(args);
-}
-
 void duet_fail_at(const char *file, int line) {
     if (last.code == DUET_OK || last.located) return;
     last.located = true;

@@ -26,9 +26,6 @@ typedef enum duet_status {
 duet_status duet_fail(duet_status code, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 
-/* Adds text to the thread's message. */
-void duet_fail_append(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
-
 /* Adds " (at FILE:LINE)" to the thread's message, once a failure: the first caller to say so is the
  * one nearest to the fault. */
 void duet_fail_at(const char *file, int line) __attribute__((cold));

@@ -23,10 +23,12 @@ static void test_message_stays_until_the_next_or_clear(void **state) {
     assert_int_equal(duet_fail(DUET_STATUS_SHAPE, "relu: %d of %s", 3, "x"), DUET_STATUS_SHAPE);
     assert_int_equal(duet_error_code(), DUET_STATUS_SHAPE);
     assert_string_equal(duet_error_message(), "relu: 3 of x");
-    duet_fail_append(" (at %s)", "line 7");
-    assert_string_equal(duet_error_message(), "relu: 3 of x (at line 7)");
+    duet_fail_at("model.c", 7);
+    assert_string_equal(duet_error_message(), "relu: 3 of x (at model.c:7)");
+    duet_fail_at("outer.c", 8); /* the first one is nearest to the fault */
+    assert_string_equal(duet_error_message(), "relu: 3 of x (at model.c:7)");
     duet_fail(DUET_STATUS_IO, "again: %s", duet_error_message());
-    assert_string_equal(duet_error_message(), "again: relu: 3 of x (at line 7)");
+    assert_string_equal(duet_error_message(), "again: relu: 3 of x (at model.c:7)");
     duet_error_clear();
     assert_int_equal(duet_error_code(), DUET_OK);
     assert_string_equal(duet_error_message(), "");
@@ -40,7 +42,7 @@ static void test_long_messages_are_cut(void **state) {
     duet_fail(DUET_STATUS_FORMAT, "%s", text);
     size_t length = strlen(duet_error_message());
     assert_true(length > 200 && length < sizeof text);
-    duet_fail_append("%s", text);
+    duet_fail_at("model.c", 7);
     assert_int_equal(strlen(duet_error_message()), length);
     duet_error_clear();
 }
