@@ -8,6 +8,10 @@
 
 extern const duet_op duet_op_cond, duet_op_while, duet_op_read;
 
+/* The callbacks, for messages of their failures. */
+static const char then_branch[] = "cond: its then branch", else_branch[] = "cond: its else branch";
+static const char while_condition[] = "while: its condition", while_body[] = "while: its body";
+
 /* ---- sub-graphs ---------------------------------------------------------------------------------
  */
 
@@ -18,22 +22,25 @@ typedef struct sub_graph {
     int n_captured;
 } sub_graph;
 
-static duet_status record(duet_trace *trace, duet_callback body, void *user, int n_out,
-                          duet_tensor *const *in, int n_in) {
+static duet_status record(duet_trace *trace, const char *what, duet_callback body, void *user,
+                          int n_out, duet_tensor *const *in, int n_in) {
     duet_tensor *args[DUET_MAX_INPUTS], *out[DUET_MAX_OUTPUTS] = {NULL};
     for (int i = 0; i < n_in; i++)
         if (!(args[i] = duet_trace_input(trace, &in[i]->spec))) return duet_error_code();
-    TRY(body(out, args, user));
+    unsigned long failures = duet_error_count();
+    TRY(duet_error_of_callback(body(out, args, user), failures, "%s failed", what));
     return duet_trace_results(trace, out, n_out);
 }
 
-static duet_status trace_sub_graph(sub_graph *sub, const char *name, duet_callback body, void *user,
-                                   int n_out, duet_tensor *const *in, int n_in) {
+/* `what` it is, for messages; `name` is the graph's. */
+static duet_status trace_sub_graph(sub_graph *sub, const char *what, const char *name,
+                                   duet_callback body, void *user, int n_out,
+                                   duet_tensor *const *in, int n_in) {
     duet_trace *trace = duet_trace_begin(name, false);
     if (!trace) return duet_error_code();
     int depth = duet_scope_depth();
     duet_scope_open();
-    duet_status status = record(trace, body, user, n_out, in, n_in);
+    duet_status status = record(trace, what, body, user, n_out, in, n_in);
     duet_tensor *const *captured;
     sub->n_captured = duet_trace_captured(trace, &captured);
     if (status == DUET_OK && n_in + sub->n_captured > DUET_MAX_INPUTS)
@@ -145,13 +152,14 @@ static duet_status leave(duet_status status, int depth, duet_tensor **out, int n
     return status;
 }
 
-static duet_status run_branch(duet_tensor **out, int n_out, duet_callback body,
+static duet_status run_branch(const char *what, duet_tensor **out, int n_out, duet_callback body,
                               duet_tensor *const *in, int n_in, void *user) {
     duet_tensor *args[DUET_MAX_INPUTS];
     int depth = duet_scope_depth();
     TRY(read_variables(args, in, n_in));
     TRY(enter(args, args, n_in));
-    duet_status status = body(out, args, user);
+    unsigned long failures = duet_error_count();
+    duet_status status = duet_error_of_callback(body(out, args, user), failures, "%s failed", what);
     if (status == DUET_OK) status = check_results("cond", out, n_out);
     return leave(status, depth, out, n_out);
 }
@@ -172,9 +180,10 @@ static duet_status trace_cond(duet_tensor **out, int n_out, duet_tensor *pred,
                               duet_tensor *const *in, int n_in, void *user) {
     sub_graph then = {0}, other = {0};
     duet_attr attrs[DUET_MAX_ATTRS] = {{.b = false}};
-    duet_status status = trace_sub_graph(&then, "then", then_body, user, n_out, in, n_in);
+    duet_status status =
+        trace_sub_graph(&then, then_branch, "then", then_body, user, n_out, in, n_in);
     if (status == DUET_OK)
-        status = trace_sub_graph(&other, "else", else_body, user, n_out, in, n_in);
+        status = trace_sub_graph(&other, else_branch, "else", else_body, user, n_out, in, n_in);
     if (status == DUET_OK) status = unify_inputs(&then, &other, n_in);
     if (status == DUET_OK) {
         int n_all = n_in + then.n_captured;
@@ -205,8 +214,9 @@ duet_status duet_cond(duet_tensor **out, int n_out, duet_tensor *pred, duet_call
     for (int i = 0; i < n_out; i++) out[i] = NULL;
     if (duet_thread.trace)
         return trace_cond(out, n_out, pred, then_body, else_body, in, n_in, user);
-    duet_callback body = duet_item(pred, 0) != 0 ? then_body : else_body;
-    return run_branch(out, n_out, body, in, n_in, user);
+    bool then = duet_item(pred, 0) != 0;
+    return run_branch(then ? then_branch : else_branch, out, n_out, then ? then_body : else_body,
+                      in, n_in, user);
 }
 
 /* ---- while
@@ -218,8 +228,9 @@ static duet_status trace_while(duet_tensor **out, duet_callback condition, duet_
     sub_graph step = {0}, goes_on = {0};
     duet_attr attrs[DUET_MAX_ATTRS] = {{.b = false}};
     duet_tensor *state[DUET_MAX_OUTPUTS], *last[DUET_MAX_OUTPUTS];
-    duet_status status = trace_sub_graph(&step, "body", body, user, n, in, n);
-    if (status == DUET_OK) status = trace_sub_graph(&goes_on, "cond", condition, user, 1, in, n);
+    duet_status status = trace_sub_graph(&step, while_body, "body", body, user, n, in, n);
+    if (status == DUET_OK)
+        status = trace_sub_graph(&goes_on, while_condition, "cond", condition, user, 1, in, n);
     if (status == DUET_OK) status = unify_inputs(&step, &goes_on, n);
     int n_state = n + step.n_captured;
     if (status == DUET_OK && n_state > DUET_MAX_OUTPUTS)
@@ -247,14 +258,17 @@ static duet_status run_round(bool *goes_on, duet_tensor **state, duet_callback c
                              duet_callback body, int n, void *user) {
     duet_tensor *pred[DUET_MAX_OUTPUTS] = {NULL}, *next[DUET_MAX_OUTPUTS] = {NULL};
     duet_tensor *args[DUET_MAX_OUTPUTS];
-    TRY(condition(pred, state, user));
+    unsigned long failures = duet_error_count();
+    TRY(duet_error_of_callback(condition(pred, state, user), failures, "%s failed",
+                               while_condition));
     TRY(check_value("while", "cond", -1, pred[0]));
     CHECK(pred[0]->spec.dtype == DUET_BOOL && pred[0]->spec.shape.rank == 0, DUET_STATUS_SHAPE,
           "while: cond: expected bool[], got %s", DUET_SPEC_TEXT(&pred[0]->spec));
     *goes_on = duet_item(pred[0], 0) != 0;
     if (!*goes_on) return DUET_OK;
     TRY(enter(args, state, n));
-    TRY(body(next, args, user));
+    failures = duet_error_count();
+    TRY(duet_error_of_callback(body(next, args, user), failures, "%s failed", while_body));
     TRY(check_results("while", next, n));
     for (int i = 0; i < n; i++) {
         CHECK(duet_spec_equal(&next[i]->spec, &state[i]->spec), DUET_STATUS_SHAPE,

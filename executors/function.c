@@ -99,7 +99,9 @@ static duet_status call_inline(duet_function *f, duet_tensor **out, duet_tensor 
     for (int i = 0; i < f->n_out; i++) out[i] = NULL;
     nesting++;
     duet_scope_open();
-    duet_status status = f->body(out, in, f->user);
+    unsigned long failures = duet_error_count();
+    duet_status status = duet_error_of_callback(f->body(out, in, f->user), failures,
+                                                "function %s: its body failed", f->name);
     for (int i = 0; i < f->n_out && status == DUET_OK; i++)
         if (!out[i])
             status = duet_fail(DUET_STATUS_ARGUMENT, "function %s: result %d is NULL", f->name, i);

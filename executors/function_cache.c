@@ -34,7 +34,9 @@ static duet_status record_body(duet_function *f, duet_trace *trace, duet_tensor 
         if (keys[i].kind != DUET_ARG_TENSOR) args[i] = in[i];
     }
     uint64_t refused = duet_refused_reads();
-    TRY(f->body(out, args, f->user));
+    unsigned long failures = duet_error_count();
+    TRY(duet_error_of_callback(f->body(out, args, f->user), failures,
+                               "function %s: its body failed", f->name));
     CHECK(duet_refused_reads() == refused, DUET_STATUS_STATE,
           "function %s: its body read a value that is not available while tracing; return it from "
           "the function, or pass it in as a literal",

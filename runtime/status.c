@@ -5,6 +5,7 @@
 #include <string.h>
 
 static _Thread_local duet_error last;
+static _Thread_local unsigned long failures;
 
 duet_status duet_fail(duet_status code, const char *format, ...) {
     char text[DUET_MESSAGE_BYTES]; /* apart, because an argument may be the old message itself */
@@ -15,6 +16,7 @@ duet_status duet_fail(duet_status code, const char *format, ...) {
     memcpy(last.message, text, sizeof text);
     last.code = code;
     last.located = false;
+    failures++;
     return code;
 }
 
@@ -32,6 +34,23 @@ const char *duet_error_message(void) { return last.code == DUET_OK ? "" : last.m
 void duet_error_clear(void) {
     last.code = DUET_OK;
     last.message[0] = '\0';
+}
+
+unsigned long duet_error_count(void) { return failures; }
+
+duet_status duet_error_of_callback(duet_status status, unsigned long count, const char *format,
+                                   ...) {
+    if (status == DUET_OK || status == last.code) return status;
+    if (failures == count || last.code == DUET_OK) {
+        char text[DUET_MESSAGE_BYTES];
+        va_list args;
+        va_start(args, format);
+        vsnprintf(text, sizeof text, format, args);
+        va_end(args);
+        return duet_fail(status, "%s (%s)", text, duet_status_name(status));
+    }
+    last.code = status; /* the message tells what was wrong, the status what became of it */
+    return status;
 }
 
 void duet_error_save(duet_error *error) { *error = last; }

@@ -36,6 +36,14 @@ duet_status duet_error_code(void);
 const char *duet_error_message(void);
 void duet_error_clear(void);
 
+/* How many failures the thread has had. */
+unsigned long duet_error_count(void);
+
+/* The status of what a user's callback did, whose call began at `count` failures: on failure makes
+ * it the thread's last one too. Where the callback left no message, it is the one given here. */
+duet_status duet_error_of_callback(duet_status status, unsigned long count, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* The thread's last failure, for where a failure is only a question (does this op take that?) and
  * must not hide an older one, or where one thread tells it for another. */
 enum { DUET_MESSAGE_BYTES = 1024 };

@@ -369,6 +369,69 @@ static void errors_in_a_body_are_the_call_s(void **state) {
     duet_function_free(f);
 }
 
+static duet_status failing_silently(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)out, (void)in, (void)user;
+    return DUET_STATUS_ARGUMENT;
+}
+
+static duet_status failing_otherwise(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)out, (void)in, (void)user;
+    duet_fail(DUET_STATUS_IO, "no such thing");
+    return DUET_STATUS_STATE;
+}
+
+static duet_status identity(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    out[0] = in[0];
+    return DUET_OK;
+}
+
+static duet_tensor *with_failing_branch(duet_tensor *x) {
+    duet_tensor *out;
+    duet_status status =
+        duet_cond(&out, 1, duet_bool(false), identity, failing_silently, &x, 1, NULL);
+    assert_int_equal(status, DUET_STATUS_ARGUMENT);
+    return out;
+}
+
+static duet_tensor *with_failing_loop(duet_tensor *x) {
+    duet_tensor *out;
+    duet_status status = duet_while(&out, failing_silently, identity, &x, 1, NULL);
+    assert_int_equal(status, DUET_STATUS_ARGUMENT);
+    return out;
+}
+
+static void a_body_s_status_is_the_call_s_in_both_executors(void **state) {
+    (void)state;
+    duet_tensor *x = duet_f32(1), *out;
+    duet_function *bad = duet_function_new("bad", failing_silently, 1, 1, NULL);
+    duet_function *other = duet_function_new("other", failing_otherwise, 1, 1, NULL);
+    duet_function *branch = duet_function_unary("branch", with_failing_branch);
+    duet_function *loop = duet_function_unary("loop", with_failing_loop);
+    for (int eager = 0; eager < 2; eager++) {
+        bool before = duet_run_eagerly(eager);
+        assert_int_equal(duet_call(bad, &out, &x), DUET_STATUS_ARGUMENT);
+        assert_null(out);
+        EXPECT_ERROR(DUET_STATUS_ARGUMENT, "function bad: its body failed (argument)");
+        duet_fail(DUET_STATUS_FORMAT, "an older failure");
+        assert_int_equal(duet_call(bad, &out, &x), DUET_STATUS_ARGUMENT);
+        EXPECT_ERROR(DUET_STATUS_ARGUMENT, "function bad: its body failed (argument)");
+        assert_int_equal(duet_call(other, &out, &x), DUET_STATUS_STATE);
+        EXPECT_ERROR(DUET_STATUS_STATE, "no such thing");
+        assert_null(duet_call_unary(branch, x));
+        assert_int_equal(duet_error_code(), DUET_STATUS_ARGUMENT);
+        duet_error_clear();
+        assert_null(duet_call_unary(loop, x));
+        assert_int_equal(duet_error_code(), DUET_STATUS_ARGUMENT);
+        duet_error_clear();
+        duet_run_eagerly(before);
+    }
+    duet_function_free(bad);
+    duet_function_free(other);
+    duet_function_free(branch);
+    duet_function_free(loop);
+}
+
 int main(void) {
     setenv("DUET_VERIFY", "1", 1);
     const struct CMUnitTest tests[] = {
@@ -391,6 +454,7 @@ int main(void) {
         TEST(a_function_that_calls_itself_is_refused),
         TEST(one_tensor_may_be_two_arguments),
         TEST(errors_in_a_body_are_the_call_s),
+        TEST(a_body_s_status_is_the_call_s_in_both_executors),
     };
     return cmocka_run_group_tests_name("tracing", tests, NULL, NULL);
 }
