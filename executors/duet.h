@@ -62,6 +62,9 @@ int64_t duet_trace_count(const duet_function *function); /* = stats.traces */
 
 void duet_function_clear(duet_function *function); /* drops every trace and plan */
 
+/* A body may ask of the function that it is traced or run for (stats, frozen values), but not
+ * clear, declare or free it: that fails and changes nothing. */
+
 /* While on (this thread), every function runs op by op, for debugging. Returns the old setting. */
 bool duet_run_eagerly(bool on);
 

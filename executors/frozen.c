@@ -53,10 +53,9 @@ void duet_frozen_print(FILE *file, const duet_frozen_value *frozen) {
 }
 
 void duet_function_print_frozen(FILE *file, const duet_function *f) {
-    pthread_mutex_t *lock = &((duet_function *)f)->lock; /* is no part of its value */
-    pthread_mutex_lock(lock);
+    bool locked = duet_function_lock_to_read(f);
     for (const duet_entry *entry = f->entries; entry; entry = entry->next)
         for (int32_t i = 0; i < entry->frozen.count; i++)
             duet_frozen_print(file, &entry->frozen.values[i]);
-    pthread_mutex_unlock(lock);
+    duet_function_unlock_read(f, locked);
 }

@@ -56,6 +56,7 @@ duet_function *duet_function_binary(const char *name,
 
 void duet_function_free(duet_function *f) {
     if (!f) return;
+    if (duet_function_may_change(f, "function_free") != DUET_OK) return;
     duet_function_note_end(f);
     duet_function_clear(f);
     pthread_mutex_destroy(&f->lock);
@@ -68,6 +69,7 @@ void duet_function_free(duet_function *f) {
 duet_status duet_function_declare(duet_function *f, const char *signature) {
     duet_spec specs[DUET_MAX_INPUTS];
     int count;
+    TRY(duet_function_may_change(f, "function_declare"));
     TRY(duet_signature_parse(specs, &count, f->n_in, signature));
     CHECK(count == f->n_in, DUET_STATUS_ARGUMENT, "function %s: expected %d types, got \"%s\"",
           f->name, f->n_in, signature);
@@ -98,10 +100,13 @@ static duet_status call_inline(duet_function *f, duet_tensor **out, duet_tensor 
           "function %s: functions are nested %d deep; does it call itself?", f->name, MAX_NESTING);
     for (int i = 0; i < f->n_out; i++) out[i] = NULL;
     nesting++;
+    duet_running running = {f, false, duet_functions_running};
+    duet_functions_running = &running;
     duet_scope_open();
     unsigned long failures = duet_error_count();
     duet_status status = duet_error_of_callback(f->body(out, in, f->user), failures,
                                                 "function %s: its body failed", f->name);
+    duet_functions_running = running.outer;
     for (int i = 0; i < f->n_out && status == DUET_OK; i++)
         if (!out[i])
             status = duet_fail(DUET_STATUS_ARGUMENT, "function %s: result %d is NULL", f->name, i);

@@ -56,6 +56,23 @@ duet_graph *duet_function_trace_anew(duet_function *function, duet_tensor *const
  * The caller holds the lock. */
 duet_entry *duet_function_find(duet_function *function, const duet_arg_key *keys);
 
+/* The functions whose bodies this thread is in, innermost first. The lock is held around a trace.
+ */
+typedef struct duet_running {
+    const duet_function *function;
+    bool holds_lock;
+    struct duet_running *outer;
+} duet_running;
+extern _Thread_local duet_running *duet_functions_running;
+
+/* Refuses, in the name of `who`, to change a function from inside its own body. */
+duet_status duet_function_may_change(const duet_function *function, const char *who);
+
+/* For reading what the lock guards, from anywhere: a body may ask of the function that it is being
+ * traced for, whose lock its thread holds. Whether the lock was taken, for the unlock. */
+bool duet_function_lock_to_read(const duet_function *function);
+void duet_function_unlock_read(const duet_function *function, bool locked);
+
 /* Whether the arguments are there and fit the declared signature. */
 duet_status duet_function_check(const duet_function *function, duet_tensor *const *in);
 

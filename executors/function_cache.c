@@ -22,6 +22,29 @@ void duet_entry_release(duet_entry *entry) {
     free(entry);
 }
 
+/* ---- from inside a body -------------------------------------------------------------------------
+ */
+
+_Thread_local duet_running *duet_functions_running;
+
+duet_status duet_function_may_change(const duet_function *f, const char *who) {
+    for (const duet_running *at = duet_functions_running; at; at = at->outer)
+        CHECK(at->function != f, DUET_STATUS_STATE, "%s: not while function %s is %s", who, f->name,
+              at->holds_lock || duet_thread.trace ? "traced" : "running");
+    return DUET_OK;
+}
+
+bool duet_function_lock_to_read(const duet_function *f) {
+    for (const duet_running *at = duet_functions_running; at; at = at->outer)
+        if (at->function == f && at->holds_lock) return false;
+    pthread_mutex_lock(&((duet_function *)f)->lock); /* the lock is no part of its value */
+    return true;
+}
+
+void duet_function_unlock_read(const duet_function *f, bool locked) {
+    if (locked) pthread_mutex_unlock(&((duet_function *)f)->lock);
+}
+
 /* ---- tracing -----------------------------------------------------------------------------------
  */
 
@@ -50,7 +73,10 @@ duet_graph *duet_function_trace(duet_function *f, duet_tensor *const *in,
     if (!trace) return NULL;
     int depth = duet_scope_depth();
     duet_scope_open();
+    duet_running running = {f, true, duet_functions_running};
+    duet_functions_running = &running;
     duet_status status = record_body(f, trace, in, keys);
+    duet_functions_running = running.outer;
     while (duet_scope_depth() > depth) duet_scope_close(NULL); /* those a failing body left, too */
     duet_graph *graph = duet_trace_end(trace);
     if (status == DUET_OK) {
@@ -249,6 +275,7 @@ duet_entry *duet_function_entry(duet_function *f, duet_tensor *const *in) {
 }
 
 void duet_function_clear(duet_function *f) {
+    if (duet_function_may_change(f, "function_clear") != DUET_OK) return;
     pthread_mutex_lock(&f->lock);
     while (f->entries) {
         duet_entry *next = f->entries->next;
@@ -263,10 +290,9 @@ void duet_function_clear(duet_function *f) {
 }
 
 duet_function_stats duet_function_get_stats(const duet_function *f) {
-    duet_function *mutable = (duet_function *)f; /* the lock is no part of its value */
-    pthread_mutex_lock(&mutable->lock);
+    bool locked = duet_function_lock_to_read(f);
     duet_function_stats stats = f->stats;
-    pthread_mutex_unlock(&mutable->lock);
+    duet_function_unlock_read(f, locked);
     return stats;
 }
 
