@@ -136,6 +136,8 @@ static duet_status check(duet_function *f, duet_tensor *const *in) {
 }
 
 duet_status duet_check_trace(duet_function *f, duet_tensor *const *in) {
+    CHECK(f, DUET_STATUS_ARGUMENT, "check_trace: function is NULL");
+    CHECK(in || f->n_in == 0, DUET_STATUS_ARGUMENT, "check_trace: in is NULL");
     CHECK(!duet_thread.trace, DUET_STATUS_STATE, "check_trace: not while a function is traced");
     TRY(duet_function_check(f, in));
     pthread_mutex_lock(&f->lock);

@@ -171,6 +171,7 @@ static duet_status check_operands(const char *who, duet_tensor *const *in, int n
     CHECK(n_in >= 0 && n_in < DUET_MAX_INPUTS && n_out >= 1 && n_out <= DUET_MAX_OUTPUTS,
           DUET_STATUS_ARGUMENT, "%s: expected at most %d inputs and 1 to %d results, got %d and %d",
           who, DUET_MAX_INPUTS - 1, DUET_MAX_OUTPUTS, n_in, n_out);
+    CHECK(in || n_in == 0, DUET_STATUS_ARGUMENT, "%s: in is NULL", who);
     for (int i = 0; i < n_in; i++) TRY(check_value(who, "input", i, in[i]));
     return DUET_OK;
 }
@@ -207,6 +208,9 @@ static duet_status trace_cond(duet_tensor **out, int n_out, duet_tensor *pred,
 
 duet_status duet_cond(duet_tensor **out, int n_out, duet_tensor *pred, duet_callback then_body,
                       duet_callback else_body, duet_tensor *const *in, int n_in, void *user) {
+    CHECK(out, DUET_STATUS_ARGUMENT, "cond: out is NULL");
+    CHECK(then_body, DUET_STATUS_ARGUMENT, "cond: then_body is NULL");
+    CHECK(else_body, DUET_STATUS_ARGUMENT, "cond: else_body is NULL");
     TRY(check_value("cond", "pred", -1, pred));
     TRY(check_operands("cond", in, n_in, n_out));
     CHECK(pred->spec.dtype == DUET_BOOL && pred->spec.shape.rank == 0, DUET_STATUS_SHAPE,
@@ -294,6 +298,9 @@ static duet_status run_while(duet_tensor **out, duet_callback condition, duet_ca
 
 duet_status duet_while(duet_tensor **out, duet_callback condition, duet_callback body,
                        duet_tensor *const *in, int n, void *user) {
+    CHECK(out, DUET_STATUS_ARGUMENT, "while: out is NULL");
+    CHECK(condition, DUET_STATUS_ARGUMENT, "while: condition is NULL");
+    CHECK(body, DUET_STATUS_ARGUMENT, "while: body is NULL");
     CHECK(n >= 1, DUET_STATUS_ARGUMENT, "while: expected at least one value of state, got %d", n);
     TRY(check_operands("while", in, n, n));
     for (int i = 0; i < n; i++) out[i] = NULL;

@@ -17,6 +17,10 @@ duet_status duet_dispatch(duet_tensor **out, const duet_op *op, const duet_attr 
 duet_tensor *duet_apply(const duet_op *op, const duet_attr *attrs, duet_tensor *const *in,
                         int n_in) {
     duet_tensor *out[DUET_MAX_OUTPUTS];
+    if (__builtin_expect(!op || (!in && n_in > 0), 0)) {
+        duet_fail(DUET_STATUS_ARGUMENT, "apply: %s is NULL", op ? "in" : "op");
+        return NULL;
+    }
     return duet_dispatch(out, op, attrs, in, n_in) == DUET_OK ? out[0] : NULL;
 }
 

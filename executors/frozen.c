@@ -53,6 +53,11 @@ void duet_frozen_print(FILE *file, const duet_frozen_value *frozen) {
 }
 
 void duet_function_print_frozen(FILE *file, const duet_function *f) {
+    if (!file || !f) {
+        duet_fail(DUET_STATUS_ARGUMENT, "function_print_frozen: %s is NULL",
+                  file ? "function" : "file");
+        return;
+    }
     bool locked = duet_function_lock_to_read(f);
     for (const duet_entry *entry = f->entries; entry; entry = entry->next)
         for (int32_t i = 0; i < entry->frozen.count; i++)

@@ -69,6 +69,8 @@ void duet_function_free(duet_function *f) {
 duet_status duet_function_declare(duet_function *f, const char *signature) {
     duet_spec specs[DUET_MAX_INPUTS];
     int count;
+    CHECK(f, DUET_STATUS_ARGUMENT, "function_declare: function is NULL");
+    CHECK(signature, DUET_STATUS_ARGUMENT, "function_declare: signature is NULL");
     TRY(duet_function_may_change(f, "function_declare"));
     TRY(duet_signature_parse(specs, &count, f->n_in, signature));
     CHECK(count == f->n_in, DUET_STATUS_ARGUMENT, "function %s: expected %d types, got \"%s\"",
@@ -141,7 +143,10 @@ static duet_status call_taped(duet_function *f, duet_entry *entry, duet_tensor *
 }
 
 duet_status duet_call(duet_function *f, duet_tensor **out, duet_tensor *const *in) {
+    CHECK(f, DUET_STATUS_ARGUMENT, "call: function is NULL");
+    CHECK(out, DUET_STATUS_ARGUMENT, "call: out is NULL");
     for (int i = 0; i < f->n_out; i++) out[i] = NULL;
+    CHECK(in || f->n_in == 0, DUET_STATUS_ARGUMENT, "call: in is NULL");
     TRY(duet_function_check(f, in));
     if (duet_thread.trace || duet_thread.run_eagerly) {
         if (duet_debug(1))
@@ -159,12 +164,15 @@ duet_status duet_call(duet_function *f, duet_tensor **out, duet_tensor *const *i
     return status;
 }
 
+/* Of a function that could not be made, the message tells why: it is kept. */
+static bool is_unmade(const duet_function *f) { return !f && duet_error_code() != DUET_OK; }
+
 duet_tensor *duet_call_unary(duet_function *f, duet_tensor *x) {
     duet_tensor *out[DUET_MAX_OUTPUTS];
-    return f && duet_call(f, out, &x) == DUET_OK ? out[0] : NULL;
+    return !is_unmade(f) && duet_call(f, out, &x) == DUET_OK ? out[0] : NULL;
 }
 
 duet_tensor *duet_call_binary(duet_function *f, duet_tensor *x, duet_tensor *y) {
     duet_tensor *out[DUET_MAX_OUTPUTS];
-    return f && duet_call(f, out, (duet_tensor *[]){x, y}) == DUET_OK ? out[0] : NULL;
+    return !is_unmade(f) && duet_call(f, out, (duet_tensor *[]){x, y}) == DUET_OK ? out[0] : NULL;
 }

@@ -275,6 +275,10 @@ duet_entry *duet_function_entry(duet_function *f, duet_tensor *const *in) {
 }
 
 void duet_function_clear(duet_function *f) {
+    if (!f) {
+        duet_fail(DUET_STATUS_ARGUMENT, "function_clear: function is NULL");
+        return;
+    }
     if (duet_function_may_change(f, "function_clear") != DUET_OK) return;
     pthread_mutex_lock(&f->lock);
     while (f->entries) {
@@ -290,10 +294,18 @@ void duet_function_clear(duet_function *f) {
 }
 
 duet_function_stats duet_function_get_stats(const duet_function *f) {
+    if (!f) {
+        duet_fail(DUET_STATUS_ARGUMENT, "function_get_stats: function is NULL");
+        return (duet_function_stats){0};
+    }
     bool locked = duet_function_lock_to_read(f);
     duet_function_stats stats = f->stats;
     duet_function_unlock_read(f, locked);
     return stats;
 }
 
-int64_t duet_trace_count(const duet_function *f) { return duet_function_get_stats(f).traces; }
+int64_t duet_trace_count(const duet_function *f) {
+    if (f) return duet_function_get_stats(f).traces;
+    duet_fail(DUET_STATUS_ARGUMENT, "trace_count: function is NULL");
+    return 0;
+}

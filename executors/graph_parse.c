@@ -419,7 +419,11 @@ static duet_status all_graphs(parser *p) {
 }
 
 duet_graph *duet_graph_parse(const char *text, const char *file_name) {
-    parser p = {.file = file_name, .text = text, .at = text};
+    if (!text) {
+        duet_fail(DUET_STATUS_ARGUMENT, "graph_parse: text is NULL");
+        return NULL;
+    }
+    parser p = {.file = file_name ? file_name : "graph", .text = text, .at = text};
     duet_status status = all_graphs(&p);
     for (int i = 0; i < p.n_graphs; i++) {
         free(p.graphs[i].name);

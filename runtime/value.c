@@ -43,7 +43,12 @@ static duet_tensor *new_value(duet_shape shape, duet_dtype dtype, const char *wh
 
 duet_tensor *duet_from_data(duet_shape shape, duet_dtype dtype, const void *data) {
     duet_tensor *t = new_value(shape, dtype, "from_data");
-    if (t) memcpy(t->data, data, duet_spec_bytes(&t->spec));
+    size_t bytes = t ? duet_spec_bytes(&t->spec) : 0;
+    if (bytes && !data) {
+        duet_fail(DUET_STATUS_ARGUMENT, "from_data: data is NULL");
+        return NULL; /* the scope has `t` */
+    }
+    if (bytes) memcpy(t->data, data, bytes);
     return t;
 }
 

@@ -64,6 +64,10 @@ static const duet_op *find_quietly(const char *name) {
 }
 
 const duet_op *duet_op_find(const char *name) {
+    if (!name) {
+        duet_fail(DUET_STATUS_ARGUMENT, "op_find: name is NULL");
+        return NULL;
+    }
     const duet_op *op = find_quietly(name);
     if (op) return op;
     duet_near near = {.name = name};
