@@ -41,7 +41,7 @@ static duet_status write_json(const report *r, const char *path) {
     output out;
     TRY(output_open(&out, path));
     duet_status status = report_write_json(r, out.file, path);
-    if (status == DUET_OK) status = output_commit(&out);
+    if (status == DUET_OK) status = output_commit(&out, 1);
     output_discard(&out);
     return status;
 }
