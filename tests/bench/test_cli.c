@@ -285,8 +285,16 @@ static void compares_with_older_figures(void **state) {
     assert_contains(out, "small_ops hand has become slower");
     write_baseline(1, "duet.bench/9");
     assert_refused(arguments, "expected schema duet.bench/1, got duet.bench/9");
+    assert_string_equal(out, ""); /* told before anything is measured */
     write_baseline(1, "\"");
     assert_refused(arguments, "expected JSON");
+    assert_string_equal(out, "");
+    write_baseline(1,
+                   "duet.bench/1"); /* has no row of eager's; the figures are kept all the same */
+    assert_refused("bench small_ops --executor eager --quick --threads 1 --json %s/new.json "
+                   "--compare %s/baseline.json",
+                   "baseline.json: expected rows with the same lesson, executor and threads");
+    assert_true(exists("new.json"));
 }
 
 /* All lessons, as the text has them: calls and repeats, and nothing that differs between executors.
