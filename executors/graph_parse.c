@@ -138,6 +138,14 @@ static duet_status define(parser *p, int32_t n, int32_t id) {
 /* ---- attributes --------------------------------------------------------------------------------
  */
 
+/* An integer is told exactly or not at all: a value that i32 has not is a mistake in the text. */
+static duet_status check_i32(const parser *p, double value, const char *end) {
+    if (value >= INT32_MIN && value <= INT32_MAX && value == (int32_t)value) return DUET_OK;
+    int length = end - p->at < 40 ? (int)(end - p->at) : 40;
+    return fault(p, "expected an integer from %d to %d, got %.*s", INT32_MIN, INT32_MAX, length,
+                 p->at);
+}
+
 static duet_status tensor_value(parser *p, duet_attr *out, const duet_spec *spec) {
     duet_tensor *t = duet_tensor_alloc(spec);
     if (!t) return duet_error_code();
@@ -149,6 +157,7 @@ static duet_status tensor_value(parser *p, duet_attr *out, const duet_spec *spec
         char *end;
         double value = strtod(p->at, &end);
         if (end == p->at) return fault(p, "expected a number, got \"%s\"", shown(p));
+        if (spec->dtype == DUET_I32) TRY(check_i32(p, value, end));
         if (spec->dtype == DUET_F32)
             ((float *)t->data)[i] = strtof(p->at, &end);
         else if (spec->dtype == DUET_F64)

@@ -205,6 +205,12 @@ static void faults_say_where_and_what_was_expected(void **state) {
          "t:2:36: expected \",\", got \"]\""},
         {G "  %1: f32[2] = constant() {value=[1,x]}\n  return %1\n}",
          "t:2:37: expected a number, got \"x"},
+        {G "  %1: i32[2] = constant() {value=[-2147483648, 2147483648]}\n  return %1\n}",
+         "t:2:48: expected an integer from -2147483648 to 2147483647, got 2147483648"},
+        {G "  %1: i32[2] = constant() {value=[1, nan]}\n  return %1\n}",
+         "t:2:38: expected an integer from -2147483648 to 2147483647, got nan"},
+        {G "  %1: i32[1] = constant() {value=[1.5]}\n  return %1\n}",
+         "t:2:35: expected an integer"},
         {G "  %1: f32[2,3] = fused(%0) {body=@h}\n  return %1\n}",
          "t:2:35: expected a graph defined above, got @h"},
         {G "  %1: f32[2] = variable \"v\"\n  return %1\n}",
@@ -228,6 +234,20 @@ static void faults_say_where_and_what_was_expected(void **state) {
         if (!strstr(duet_error_message(), faults[i].message))
             fail_msg("expected \"%s\", got \"%s\" for: %s", faults[i].message, duet_error_message(),
                      faults[i].text);
+    }
+}
+
+static void full_converts_to_integers_as_cast_does(void **state) {
+    (void)state;
+    const double values[] = {1e30, -1e30, NAN, 2147483647.5, -2.75, INFINITY};
+    const int32_t expected[] = {INT32_MAX, INT32_MIN, 0, INT32_MAX, -2, INT32_MAX};
+    for (int i = 0; i < LENGTH(values); i++) {
+        duet_tensor *x = duet_full(DUET_SHAPE(3), DUET_I32, values[i]);
+        duet_tensor *y = duet_cast(duet_full(DUET_SHAPE(3), DUET_F64, values[i]), DUET_I32);
+        for (int j = 0; j < 3; j++) {
+            assert_int_equal(((const int32_t *)duet_data(x))[j], expected[i]);
+            assert_int_equal(((const int32_t *)duet_data(y))[j], expected[i]);
+        }
     }
 }
 
@@ -267,6 +287,7 @@ int main(void) {
         TEST(odd_names_come_back),
         TEST(equality_is_of_meaning),
         TEST(faults_say_where_and_what_was_expected),
+        TEST(full_converts_to_integers_as_cast_does),
         TEST(any_part_of_a_text_is_taken_or_refused),
     };
     return cmocka_run_group_tests_name("graph_text", tests, NULL, NULL);
