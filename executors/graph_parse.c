@@ -11,14 +11,18 @@
 
 extern const duet_op duet_op_constant;
 
+enum { MAX_NESTING = 64 }; /* bodies inside bodies; what walks them does so by recursion */
+
 typedef struct parser {
     const char *file, *text, *at;
     duet_graph *graph;
+    int depth;    /* of the bodies in `graph`: 0 without any, 1 when those have none ... */
     int32_t *ids; /* per number in the text: value id + 1, 0 when not defined */
     int32_t n_ids;
     struct known {
         char *name;
         duet_graph *graph; /* owned until a node takes it as a body */
+        int depth;
     } * graphs;
     int n_graphs;
 } parser;
@@ -178,6 +182,13 @@ static duet_status body_value(parser *p, duet_attr *out) {
     TRY(name(p, text, sizeof text, "a graph's name"));
     for (int i = 0; i < p->n_graphs; i++) {
         if (strcmp(p->graphs[i].name, text) != 0) continue;
+        int depth = p->graphs[i].depth + 1;
+        if (depth > MAX_NESTING) {
+            p->at = begin;
+            return fault(p, "expected bodies nested at most %d deep, got %d: @%s", MAX_NESTING,
+                         depth, text);
+        }
+        if (depth > p->depth) p->depth = depth;
         duet_graph *copy = duet_graph_copy(p->graphs[i].graph);
         out->body = copy ? duet_graph_body_new(copy) : NULL;
         return out->body ? DUET_OK : duet_error_code();
@@ -412,8 +423,9 @@ static duet_status keep_graph(parser *p, const char *text) {
     p->graphs = larger;
     char *copy = strdup(text);
     CHECK(copy, DUET_STATUS_MEMORY, "%s: no memory", p->file);
-    p->graphs[p->n_graphs++] = (struct known){copy, p->graph};
+    p->graphs[p->n_graphs++] = (struct known){copy, p->graph, p->depth};
     p->graph = NULL;
+    p->depth = 0;
     return DUET_OK;
 }
 

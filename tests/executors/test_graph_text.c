@@ -237,6 +237,32 @@ static void faults_say_where_and_what_was_expected(void **state) {
     }
 }
 
+/* @s0, and each graph after it with the one before as its body. */
+static duet_graph *parse_nested(int depth) {
+    char *text;
+    size_t length;
+    FILE *file = open_memstream(&text, &length);
+    fputs("graph @s0(%0: f32[2]) { %1: f32[2] = neg(%0) return %1 }\n", file);
+    for (int i = 1; i <= depth; i++)
+        fprintf(file,
+                "graph @s%d(%%0: f32[2]) { %%1: f32[2] = invoke(%%0) {body=@s%d} return %%1 }\n", i,
+                i - 1);
+    fclose(file);
+    duet_graph *graph = duet_graph_parse(text, "t");
+    free(text);
+    return graph;
+}
+
+static void bodies_nest_so_deep_and_no_deeper(void **state) {
+    (void)state;
+    duet_graph *graph = parse_nested(64);
+    if (!graph) fail_msg("%s", duet_error_message());
+    duet_graph_free(graph);
+    assert_null(parse_nested(10000));
+    assert_string_equal(duet_error_message(),
+                        "t:66:57: expected bodies nested at most 64 deep, got 65: @s64");
+}
+
 static void full_converts_to_integers_as_cast_does(void **state) {
     (void)state;
     const double values[] = {1e30, -1e30, NAN, 2147483647.5, -2.75, INFINITY};
@@ -287,6 +313,7 @@ int main(void) {
         TEST(odd_names_come_back),
         TEST(equality_is_of_meaning),
         TEST(faults_say_where_and_what_was_expected),
+        TEST(bodies_nest_so_deep_and_no_deeper),
         TEST(full_converts_to_integers_as_cast_does),
         TEST(any_part_of_a_text_is_taken_or_refused),
     };
