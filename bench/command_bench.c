@@ -41,12 +41,13 @@ static duet_status write_json(const report *r, const char *path) {
     output out;
     TRY(output_open(&out, path));
     duet_status status = report_write_json(r, out.file, path);
-    if (status == DUET_OK) status = output_commit(&out);
+    if (status == DUET_OK) status = output_commit(&out, 1);
     output_discard(&out);
     return status;
 }
 
 static duet_status bench(report *r, const choices *c) {
+    if (c->compare) TRY(report_read_older(r, c->compare));
     if (c->threads) duet_pool_set_threads(c->threads);
     r->host = host_describe();
     r->mode = c->quick ? MODE_QUICK : c->full ? MODE_FULL : c->lesson ? MODE_LESSON : MODE_NORMAL;
@@ -59,8 +60,8 @@ static duet_status bench(report *r, const choices *c) {
     if (c->full) report_limits(r);
     if (c->sweep) TRY(report_sweep(r));
     if (c->scaling) TRY(report_scaling(r));
-    if (c->compare) TRY(report_compare(r, c->compare));
-    return c->json ? write_json(r, c->json) : DUET_OK;
+    if (c->json) TRY(write_json(r, c->json)); /* whatever the comparison says */
+    return c->compare ? report_compare(r, c->compare) : DUET_OK;
 }
 
 static duet_status run(command_result *result, int argc, char **argv) {
@@ -83,6 +84,7 @@ static duet_status run(command_result *result, int argc, char **argv) {
     CHECK(r, DUET_STATUS_MEMORY, "bench: no memory");
     duet_status status = bench(r, &c);
     result->check_failed = r->check_failed;
+    report_forget_older(r);
     free(r->rows);
     free(r);
     return status;

@@ -292,7 +292,7 @@ duet_status npy_write_files(const char *const *paths, duet_tensor *const *arrays
         status = output_open(&outputs[i], paths[i]);
         if (status == DUET_OK) status = npy_write(outputs[i].file, arrays[i], paths[i]);
     }
-    for (int i = 0; i < count && status == DUET_OK; i++) status = output_commit(&outputs[i]);
+    if (status == DUET_OK) return output_commit(outputs, count);
     for (int i = 0; i < count; i++) output_discard(&outputs[i]);
     return status;
 }

@@ -37,13 +37,25 @@ static duet_status open_temporary(output *out, const char *path, const struct st
     return refuse(path, "write there");
 }
 
+/* One name for one place, though it need not exist yet: "y.npy" and "./y.npy" are the same. */
+static char *name_of_place(const char *path, bool exists) {
+    if (exists) return realpath(path, NULL);
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    char *whole = folder ? realpath(folder, NULL) : NULL, *name = NULL;
+    if (whole && asprintf(&name, "%s/%s", whole, slash ? slash + 1 : path) < 0) name = NULL;
+    free(folder);
+    free(whole);
+    return name;
+}
+
 duet_status output_open(output *out, const char *path) {
     *out = (output){0};
     struct stat old;
     bool exists = stat(path, &old) == 0;
     if (exists && S_ISDIR(old.st_mode))
         return duet_fail(DUET_STATUS_IO, "%s: expected a file to write, got a directory", path);
-    out->path = exists ? realpath(path, NULL) : strdup(path);
+    out->path = name_of_place(path, exists);
     if (!out->path) return refuse(path, "write there");
     if (exists && !S_ISREG(old.st_mode)) { /* /dev/null and the like are not to be replaced */
         out->file = fopen(path, "wb");
@@ -56,19 +68,38 @@ duet_status output_open(output *out, const char *path) {
     return duet_error_code();
 }
 
-duet_status output_commit(output *out) {
+static duet_status finish(output *out) {
     bool written = !ferror(out->file);
     written &= fclose(out->file) == 0;
     out->file = NULL;
-    if (!written || (out->temporary && rename(out->temporary, out->path) != 0)) {
-        refuse(out->path, "write all of it");
-        output_discard(out);
-        return duet_error_code();
-    }
+    return written ? DUET_OK : refuse(out->path, "write all of it");
+}
+
+static duet_status take_place(output *out) {
+    if (out->temporary && rename(out->temporary, out->path) != 0)
+        return refuse(out->path, "write all of it");
     free(out->temporary);
     free(out->path);
     *out = (output){0};
     return DUET_OK;
+}
+
+/* Nothing takes its place before all are known to be whole. */
+static duet_status commit_all(output *outs, int count) {
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < i; j++)
+            CHECK(!outs[i].temporary || strcmp(outs[i].path, outs[j].path) != 0,
+                  DUET_STATUS_ARGUMENT, "%s: expected a file for each output, got it twice",
+                  outs[i].path);
+    for (int i = 0; i < count; i++) TRY(finish(&outs[i]));
+    for (int i = 0; i < count; i++) TRY(take_place(&outs[i]));
+    return DUET_OK;
+}
+
+duet_status output_commit(output *outs, int count) {
+    duet_status status = commit_all(outs, count);
+    for (int i = 0; i < count; i++) output_discard(&outs[i]);
+    return status;
 }
 
 void output_discard(output *out) {

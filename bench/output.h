@@ -16,8 +16,9 @@ typedef struct output {
 /* Opens `path` for writing; creates nothing at the place itself. The message names the path. */
 duet_status output_open(output *out, const char *path);
 
-/* Puts the finished file into its place. A failure leaves the place as it was. */
-duet_status output_commit(output *out);
+/* Puts the finished files into their places, once all of them are written; two for one place are
+ * refused. Where one cannot be written, every place stays as it was (a device has what it took). */
+duet_status output_commit(output *outs, int count);
 
 /* Forgets it; for the way out after a failure. Harmless on a zeroed or committed one. */
 void output_discard(output *out);

@@ -33,7 +33,8 @@ struct report {
     int n_rows, rows_room;
     derived derived[MAX_DERIVED];
     int n_derived;
-    double peak; /* measured GFLOP/s of all threads; 0: not yet */
+    double peak;         /* measured GFLOP/s of all threads; 0: not yet */
+    struct cJSON *older; /* what --compare has read; NULL without */
     bool check_failed;
 };
 
@@ -70,8 +71,11 @@ const char *show_us(time_text *buffer, double us);
 /* --json: the schema duet.bench/1. */
 duet_status report_write_json(const report *r, FILE *file, const char *path);
 
-/* --compare: rows of an older file that have become slower by more than their noise are named, and
- * make the exit status 1. */
+/* --compare: an older file is read before anything is measured, for a wrong one is not worth the
+ * wait. Rows that have become slower by more than their noise are named, and make the exit status
+ * 1. */
+duet_status report_read_older(report *r, const char *path);
+void report_forget_older(report *r);
 duet_status report_compare(report *r, const char *path);
 
 #endif

@@ -24,21 +24,21 @@ static duet_status read_text(char **text, const char *path) {
     return DUET_OK;
 }
 
-static duet_status parse(cJSON **root, const char *path) {
+duet_status report_read_older(report *r, const char *path) {
     char *text = NULL;
     TRY(read_text(&text, path));
-    *root = cJSON_Parse(text);
-    if (!*root) {
+    cJSON *root = r->older = cJSON_Parse(text);
+    if (!root) {
         long at = cJSON_GetErrorPtr() ? cJSON_GetErrorPtr() - text : 0;
         duet_fail(DUET_STATUS_FORMAT, "%s: expected JSON, got something else at byte %ld", path,
                   at);
     }
     free(text);
-    if (!*root) return duet_error_code();
-    const char *schema = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(*root, "schema"));
+    if (!root) return duet_error_code();
+    const char *schema = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "schema"));
     CHECK(schema && strcmp(schema, "duet.bench/1") == 0, DUET_STATUS_FORMAT,
           "%s: expected schema duet.bench/1, got %.32s", path, schema ? schema : "none");
-    CHECK(cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(*root, "rows")), DUET_STATUS_FORMAT,
+    CHECK(cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(root, "rows")), DUET_STATUS_FORMAT,
           "%s: expected an array of rows, got none", path);
     return DUET_OK;
 }
@@ -77,26 +77,23 @@ static void compare_row(report *r, const bench_row *now, const cJSON *old, int *
 }
 
 duet_status report_compare(report *r, const char *path) {
-    cJSON *root = NULL;
-    duet_status status = parse(&root, path);
-    if (status == DUET_OK) {
-        printf("\nAgainst %s:\n", path);
-        const cJSON *rows = cJSON_GetObjectItemCaseSensitive(root, "rows");
-        const cJSON *old_host = cJSON_GetObjectItemCaseSensitive(root, "host");
-        if (!has_text(old_host, "cpu", r->host.cpu) ||
-            !has_text(old_host, "blas_core", r->host.blas_core))
-            printf("  note: those figures were taken on another machine or with other kernels\n");
-        int compared = 0;
-        for (int i = 0; i < r->n_rows; i++) {
-            const cJSON *old = find_row(rows, &r->rows[i]);
-            if (old) compare_row(r, &r->rows[i], old, &compared);
-        }
-        if (!compared)
-            status = duet_fail(DUET_STATUS_ARGUMENT,
-                               "%s: expected rows with the same lesson, executor and threads, got "
-                               "none",
-                               path);
+    printf("\nAgainst %s:\n", path);
+    const cJSON *rows = cJSON_GetObjectItemCaseSensitive(r->older, "rows");
+    const cJSON *old_host = cJSON_GetObjectItemCaseSensitive(r->older, "host");
+    if (!has_text(old_host, "cpu", r->host.cpu) ||
+        !has_text(old_host, "blas_core", r->host.blas_core))
+        printf("  note: those figures were taken on another machine or with other kernels\n");
+    int compared = 0;
+    for (int i = 0; i < r->n_rows; i++) {
+        const cJSON *old = find_row(rows, &r->rows[i]);
+        if (old) compare_row(r, &r->rows[i], old, &compared);
     }
-    cJSON_Delete(root);
-    return status;
+    CHECK(compared, DUET_STATUS_ARGUMENT,
+          "%s: expected rows with the same lesson, executor and threads, got none", path);
+    return DUET_OK;
+}
+
+void report_forget_older(report *r) {
+    cJSON_Delete(r->older);
+    r->older = NULL;
 }

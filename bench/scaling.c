@@ -2,7 +2,6 @@
  * a graph of two chains, which may use it where none of its ops does. */
 #include "report.h"
 
-#include "cpu.h"
 #include "pool.h"
 
 #include <math.h>
@@ -69,9 +68,9 @@ static void use_threads(void *context, bool on) {
     if (call(t) != DUET_OK) duet_error_clear();
 }
 
-/* 1, 2, 4 ... and all that there are. */
-static int thread_counts(int *counts) {
-    int count = 0, most = duet_cpu_count();
+/* 1, 2, 4 ... and as many as there are to use. */
+static int thread_counts(int *counts, int most) {
+    int count = 0;
     for (int threads = 1; threads < most && count < MAX_COUNTS - 1; threads *= 2)
         counts[count++] = threads;
     counts[count++] = most;
@@ -125,9 +124,9 @@ static duet_status scale_kind(report *r, const kind *k, const int *counts, int n
 }
 
 duet_status report_scaling(report *r) {
-    int counts[MAX_COUNTS], n_counts = thread_counts(counts), before = duet_pool_threads();
+    int counts[MAX_COUNTS], before = duet_pool_threads(), n_counts = thread_counts(counts, before);
     if (n_counts == 1) {
-        printf("\nScaling: there is one processor only\n");
+        printf("\nScaling: there is nothing to compare with one thread\n");
         return DUET_OK;
     }
     printf("\nHanding work to a thread costs %.1f us\n", duet_pool_handover_ns() / 1e3);

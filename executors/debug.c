@@ -116,12 +116,15 @@ static double element(const duet_view *value, int64_t i) {
     }
 }
 
+/* A NaN has no sign to speak of, whatever printf makes of it. */
+static double plain(double x) { return isnan(x) ? (double)NAN : x; }
+
 void duet_print_summary(FILE *file, const duet_view *value) {
     int64_t count = duet_shape_count(&value->spec->shape), nans = 0;
     double least = INFINITY, most = -INFINITY, sum = 0;
     fputs(DUET_SPEC_TEXT(value->spec), file);
     if (count == 1) {
-        fprintf(file, " %.7g", element(value, 0));
+        fprintf(file, " %.7g", plain(element(value, 0)));
         return;
     }
     for (int64_t i = 0; i < count; i++) {
@@ -135,7 +138,8 @@ void duet_print_summary(FILE *file, const duet_view *value) {
         sum += x;
     }
     if (count > nans)
-        fprintf(file, " min %.7g mean %.7g max %.7g", least, sum / (double)(count - nans), most);
+        fprintf(file, " min %.7g mean %.7g max %.7g", least, plain(sum / (double)(count - nans)),
+                most);
     if (count > nans && nans) fputc(',', file);
     if (nans) fprintf(file, " %" PRId64 " NaN", nans);
     if (count == 0) fputs(" empty", file);

@@ -11,14 +11,18 @@
 
 extern const duet_op duet_op_constant;
 
+enum { MAX_NESTING = 64 }; /* bodies inside bodies; what walks them does so by recursion */
+
 typedef struct parser {
     const char *file, *text, *at;
     duet_graph *graph;
+    int depth;    /* of the bodies in `graph`: 0 without any, 1 when those have none ... */
     int32_t *ids; /* per number in the text: value id + 1, 0 when not defined */
     int32_t n_ids;
     struct known {
         char *name;
         duet_graph *graph; /* owned until a node takes it as a body */
+        int depth;
     } * graphs;
     int n_graphs;
 } parser;
@@ -138,6 +142,14 @@ static duet_status define(parser *p, int32_t n, int32_t id) {
 /* ---- attributes --------------------------------------------------------------------------------
  */
 
+/* An integer is told exactly or not at all: a value that i32 has not is a mistake in the text. */
+static duet_status check_i32(const parser *p, double value, const char *end) {
+    if (value >= INT32_MIN && value <= INT32_MAX && value == (int32_t)value) return DUET_OK;
+    int length = end - p->at < 40 ? (int)(end - p->at) : 40;
+    return fault(p, "expected an integer from %d to %d, got %.*s", INT32_MIN, INT32_MAX, length,
+                 p->at);
+}
+
 static duet_status tensor_value(parser *p, duet_attr *out, const duet_spec *spec) {
     duet_tensor *t = duet_tensor_alloc(spec);
     if (!t) return duet_error_code();
@@ -149,6 +161,7 @@ static duet_status tensor_value(parser *p, duet_attr *out, const duet_spec *spec
         char *end;
         double value = strtod(p->at, &end);
         if (end == p->at) return fault(p, "expected a number, got \"%s\"", shown(p));
+        if (spec->dtype == DUET_I32) TRY(check_i32(p, value, end));
         if (spec->dtype == DUET_F32)
             ((float *)t->data)[i] = strtof(p->at, &end);
         else if (spec->dtype == DUET_F64)
@@ -169,6 +182,13 @@ static duet_status body_value(parser *p, duet_attr *out) {
     TRY(name(p, text, sizeof text, "a graph's name"));
     for (int i = 0; i < p->n_graphs; i++) {
         if (strcmp(p->graphs[i].name, text) != 0) continue;
+        int depth = p->graphs[i].depth + 1;
+        if (depth > MAX_NESTING) {
+            p->at = begin;
+            return fault(p, "expected bodies nested at most %d deep, got %d: @%s", MAX_NESTING,
+                         depth, text);
+        }
+        if (depth > p->depth) p->depth = depth;
         duet_graph *copy = duet_graph_copy(p->graphs[i].graph);
         out->body = copy ? duet_graph_body_new(copy) : NULL;
         return out->body ? DUET_OK : duet_error_code();
@@ -403,8 +423,9 @@ static duet_status keep_graph(parser *p, const char *text) {
     p->graphs = larger;
     char *copy = strdup(text);
     CHECK(copy, DUET_STATUS_MEMORY, "%s: no memory", p->file);
-    p->graphs[p->n_graphs++] = (struct known){copy, p->graph};
+    p->graphs[p->n_graphs++] = (struct known){copy, p->graph, p->depth};
     p->graph = NULL;
+    p->depth = 0;
     return DUET_OK;
 }
 

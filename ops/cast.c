@@ -1,3 +1,4 @@
+#include "convert.h"
 #include "core/grad.h"
 #include "core/infer.h"
 #include "ops_elementwise.h"
@@ -31,14 +32,8 @@ static duet_status infer(duet_spec *out, const duet_op_call *call) {
 /* ---- between any two types ---------------------------------------------------------------------
  */
 
-/* C leaves the conversion of a float that does not fit undefined; this one is not. */
 #define SAME(x) (x)
 #define IS_TRUE(x) ((x) != 0)
-#define TO_I32(x)                                                                                  \
-    ((x) >= 2147483648.0    ? INT32_MAX                                                            \
-     : (x) <= -2147483648.0 ? INT32_MIN                                                            \
-     : (x) != (x)           ? 0                                                                    \
-                            : (int32_t)(x))
 
 #define DEFINE_CAST(from, FROM, to, TO, CONVERT)                                                   \
     static void from##_to_##to(void *out, const void *in, int64_t count) {                         \
@@ -51,8 +46,8 @@ static duet_status infer(duet_spec *out, const duet_op_call *call) {
     DEFINE_CAST(from, FROM, f64, double, SAME)                                                     \
     DEFINE_CAST(from, FROM, i32, int32_t, CONVERT_TO_I32)                                          \
     DEFINE_CAST(from, FROM, b8, uint8_t, IS_TRUE)
-DEFINE_CASTS(f32, float, TO_I32)
-DEFINE_CASTS(f64, double, TO_I32)
+DEFINE_CASTS(f32, float, DUET_TO_I32)
+DEFINE_CASTS(f64, double, DUET_TO_I32)
 DEFINE_CASTS(i32, int32_t, SAME)
 DEFINE_CASTS(b8, uint8_t, SAME)
 

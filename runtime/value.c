@@ -1,5 +1,6 @@
 #include "value.h"
 
+#include "convert.h"
 #include "scope_inline.h"
 
 #include <inttypes.h>
@@ -64,7 +65,7 @@ duet_tensor *duet_full(duet_shape shape, duet_dtype dtype, double value) {
         for (int64_t i = 0; i < count; i++) ((double *)t->data)[i] = value;
         break;
     case DUET_I32:
-        for (int64_t i = 0; i < count; i++) ((int32_t *)t->data)[i] = (int32_t)value;
+        for (int64_t i = 0; i < count; i++) ((int32_t *)t->data)[i] = DUET_TO_I32(value);
         break;
     default: memset(t->data, value != 0, (size_t)count); break;
     }

@@ -21,7 +21,7 @@ duet_tensor *duet_literal_bool(bool value);
  * message for a bad shape or when memory ends. */
 duet_tensor *duet_from_data(duet_shape shape, duet_dtype dtype, const void *data);
 
-/* Every element `value`, converted to `dtype`. */
+/* Every element `value`, converted to `dtype` as the op `cast` does. */
 duet_tensor *duet_full(duet_shape shape, duet_dtype dtype, double value);
 duet_tensor *duet_zeros(duet_shape shape, duet_dtype dtype);
 

@@ -176,6 +176,42 @@ static void refuses_bad_ops_and_writes_nothing(void **state) {
     assert_memory_equal(old + 128, ((float[]){-0.0f, -0.25f}), 8);
 }
 
+/* The state of a generator: i32[4]. */
+static void write_seed(void) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/seed.npy", folder);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fwrite("\x93NUMPY\x01\0\x76\0", 10, 1, file);
+    fprintf(file, "%-117s\n", "{'descr': '<i4', 'fortran_order': False, 'shape': (4,), }");
+    fwrite((int[]){1, 2, 3, 4}, 16, 1, file);
+    fclose(file);
+}
+
+/* A device is written where it is: what it refuses must be known before any file is replaced. */
+static void outputs_appear_together_or_not_at_all(void **state) {
+    (void)state;
+    write_seed();
+    assert_fine("op neg --in " NPY "f4.npy --out %s/kept.npy");
+    char before[300], after[300];
+    read_file(before, sizeof before, "kept.npy");
+    assert_refused("op assign_add --in " NPY "f4.npy --in " NPY "f4.npy --out /dev/full",
+                   "/dev/full: expected to write all of it");
+    assert_refused("op random_normal shape=[3] --in %s/seed.npy --out %s/kept.npy --out /dev/full",
+                   "/dev/full: expected to write all of it");
+    read_file(after, sizeof after, "kept.npy");
+    assert_memory_equal(before, after, 128 + 24);
+    assert_refused("op random_normal shape=[3] --in %s/seed.npy --out %s/z.npy --out %s/z.npy",
+                   "z.npy: expected a file for each output, got it twice");
+    assert_refused("op random_normal shape=[3] --in %s/seed.npy --out %s/z.npy --out %s/./z.npy",
+                   "z.npy: expected a file for each output, got it twice");
+    assert_false(exists("z.npy"));
+    assert_fine("op random_normal shape=[3] --in %s/seed.npy --out /dev/null --out /dev/null");
+    char line[128];
+    snprintf(line, sizeof line, "ls %s | grep -q 'npy[.]'", folder);
+    assert_int_not_equal(system(line), 0); /* no temporary is left */
+}
+
 static double number(const cJSON *object, const char *name) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
     if (!cJSON_IsNumber(item)) fail_msg("expected the number %s", name);
@@ -249,8 +285,16 @@ static void compares_with_older_figures(void **state) {
     assert_contains(out, "small_ops hand has become slower");
     write_baseline(1, "duet.bench/9");
     assert_refused(arguments, "expected schema duet.bench/1, got duet.bench/9");
+    assert_string_equal(out, ""); /* told before anything is measured */
     write_baseline(1, "\"");
     assert_refused(arguments, "expected JSON");
+    assert_string_equal(out, "");
+    write_baseline(1,
+                   "duet.bench/1"); /* has no row of eager's; the figures are kept all the same */
+    assert_refused("bench small_ops --executor eager --quick --threads 1 --json %s/new.json "
+                   "--compare %s/baseline.json",
+                   "baseline.json: expected rows with the same lesson, executor and threads");
+    assert_true(exists("new.json"));
 }
 
 /* All lessons, as the text has them: calls and repeats, and nothing that differs between executors.
@@ -286,6 +330,7 @@ int main(void) {
         cmocka_unit_test(refuses_unknown_words_with_a_near_one),
         cmocka_unit_test(runs_ops_on_files),
         cmocka_unit_test(refuses_bad_ops_and_writes_nothing),
+        cmocka_unit_test(outputs_appear_together_or_not_at_all),
         cmocka_unit_test(writes_its_figures_as_json),
         cmocka_unit_test(compares_with_older_figures),
         cmocka_unit_test(runs_all_lessons),

@@ -291,6 +291,22 @@ static void without_outputs_it_summarises(void **state) {
     assert_string_equal(said, "result 0: f32[4,3] min 0 mean 1.333333 max 6.25\n");
 }
 
+static void outputs_appear_together_or_not_at_all(void **state) {
+    (void)state;
+    save_line();
+    save("kept.npy", DUET_SHAPE(1), (float[]){42});
+    const char *run = "duet run " EXAMPLE("sgd_step") " --input $D/lx.npy --input $D/lt.npy";
+    char command[256];
+    snprintf(command, sizeof command, "%s --output $D/kept.npy --output /dev/full", run);
+    assert_int_equal(duet(command), 2);
+    expect_said("/dev/full: expected to write all of it");
+    assert_float_equal(load("kept.npy")[0], 42, 0);
+    snprintf(command, sizeof command, "%s --output $D/o.npy --output $D/o.npy", run);
+    assert_int_equal(duet(command), 2);
+    expect_said("o.npy: expected a file for each output, got it twice");
+    assert_int_not_equal(access(scratch("o.npy"), F_OK), 0);
+}
+
 static void a_lesson_that_was_printed_runs(void **state) {
     (void)state;
     float ones[100];
@@ -412,6 +428,7 @@ int main(void) {
         cmocka_unit_test_teardown(a_text_graph_computes_what_it_says, end_test),
         cmocka_unit_test_teardown(a_hundred_steps_find_the_line_with_either_executor, end_test),
         cmocka_unit_test_teardown(without_outputs_it_summarises, end_test),
+        cmocka_unit_test_teardown(outputs_appear_together_or_not_at_all, end_test),
         cmocka_unit_test_teardown(a_lesson_that_was_printed_runs, end_test),
         cmocka_unit_test_teardown(faults_in_the_text_have_a_place, end_test),
         cmocka_unit_test_teardown(wrong_usage_is_status_2_and_one_line, end_test),

@@ -173,6 +173,14 @@ static void equality_is_of_meaning(void **state) {
     ") {body=@b, cond=@c, gradient=@g} return %3 }\n"
 #define G "graph @g(%0: f32[2,3]) {\n" /* what follows is on line 2 */
 
+static void expect_fault(const char *text, const char *message) {
+    duet_error_clear();
+    duet_graph *graph = duet_graph_parse(text, "t");
+    if (graph || duet_error_code() == DUET_OK) fail_msg("was taken: %s", text);
+    if (!strstr(duet_error_message(), message))
+        fail_msg("expected \"%s\", got \"%s\" for: %s", message, duet_error_message(), text);
+}
+
 static void faults_say_where_and_what_was_expected(void **state) {
     (void)state;
     static const struct {
@@ -221,13 +229,64 @@ static void faults_say_where_and_what_was_expected(void **state) {
          "while_grad: expected a gradient for each state"},
         {LOOP(") { return %1", "%0, %2"), "while_grad: state 0 is f32[2], its gradient f32[3]"},
     };
+    for (int i = 0; i < LENGTH(faults); i++) expect_fault(faults[i].text, faults[i].message);
+}
+
+static void an_i32_is_told_exactly(void **state) {
+    (void)state;
+    static const char start[] = "graph @g() { %1: i32[2] = constant() {value=[";
+    static const char range[] = "expected an integer from -2147483648 to 2147483647, got";
+    static const struct {
+        const char *values, *got;
+        int column; /* within the values */
+    } faults[] = {
+        {"-2147483648, 2147483648", "2147483648", 13}, {"1, nan", "nan", 3}, {"1.5, 2", "1.5", 0}};
     for (int i = 0; i < LENGTH(faults); i++) {
-        duet_error_clear();
-        duet_graph *graph = duet_graph_parse(faults[i].text, "t");
-        if (graph || duet_error_code() == DUET_OK) fail_msg("was taken: %s", faults[i].text);
-        if (!strstr(duet_error_message(), faults[i].message))
-            fail_msg("expected \"%s\", got \"%s\" for: %s", faults[i].message, duet_error_message(),
-                     faults[i].text);
+        char text[128], message[128];
+        snprintf(text, sizeof text, "%s%s]} return %%1 }", start, faults[i].values);
+        snprintf(message, sizeof message, "t:1:%d: %s %s", (int)sizeof start + faults[i].column,
+                 range, faults[i].got);
+        expect_fault(text, message);
+    }
+}
+
+/* @s0, and each graph after it with the one before as its body. */
+static duet_graph *parse_nested(int depth) {
+    char *text;
+    size_t length;
+    FILE *file = open_memstream(&text, &length);
+    fputs("graph @s0(%0: f32[2]) { %1: f32[2] = neg(%0) return %1 }\n", file);
+    for (int i = 1; i <= depth; i++)
+        fprintf(file,
+                "graph @s%d(%%0: f32[2]) { %%1: f32[2] = invoke(%%0) {body=@s%d} return %%1 }\n", i,
+                i - 1);
+    fclose(file);
+    duet_graph *graph = duet_graph_parse(text, "t");
+    free(text);
+    return graph;
+}
+
+static void bodies_nest_so_deep_and_no_deeper(void **state) {
+    (void)state;
+    duet_graph *graph = parse_nested(64);
+    if (!graph) fail_msg("%s", duet_error_message());
+    duet_graph_free(graph);
+    assert_null(parse_nested(10000));
+    assert_string_equal(duet_error_message(),
+                        "t:66:57: expected bodies nested at most 64 deep, got 65: @s64");
+}
+
+static void full_converts_to_integers_as_cast_does(void **state) {
+    (void)state;
+    const double values[] = {1e30, -1e30, NAN, 2147483647.5, -2.75, INFINITY};
+    const int32_t expected[] = {INT32_MAX, INT32_MIN, 0, INT32_MAX, -2, INT32_MAX};
+    for (int i = 0; i < LENGTH(values); i++) {
+        duet_tensor *x = duet_full(DUET_SHAPE(3), DUET_I32, values[i]);
+        duet_tensor *y = duet_cast(duet_full(DUET_SHAPE(3), DUET_F64, values[i]), DUET_I32);
+        for (int j = 0; j < 3; j++) {
+            assert_int_equal(((const int32_t *)duet_data(x))[j], expected[i]);
+            assert_int_equal(((const int32_t *)duet_data(y))[j], expected[i]);
+        }
     }
 }
 
@@ -267,6 +326,9 @@ int main(void) {
         TEST(odd_names_come_back),
         TEST(equality_is_of_meaning),
         TEST(faults_say_where_and_what_was_expected),
+        TEST(an_i32_is_told_exactly),
+        TEST(bodies_nest_so_deep_and_no_deeper),
+        TEST(full_converts_to_integers_as_cast_does),
         TEST(any_part_of_a_text_is_taken_or_refused),
     };
     return cmocka_run_group_tests_name("graph_text", tests, NULL, NULL);
