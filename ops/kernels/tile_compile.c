@@ -213,6 +213,7 @@ static void place_inputs(compiler *c) {
         duet_tile_input *in = &p->in[i];
         duet_broadcast_init(&in->broadcast, &s->in[i]->shape, &s->shape);
         in->is_bool = s->in[i]->dtype == DUET_BOOL;
+        in->empty = duet_shape_count(&s->in[i]->shape) == 0;
         in->slot = in->scalar = -1;
         const duet_broadcast *b = &in->broadcast;
         if (b->kind == DUET_BROADCAST_ONE)

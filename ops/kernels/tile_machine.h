@@ -100,6 +100,7 @@ typedef struct duet_tile_input {
     bool is_bool;
     int16_t slot;   /* -1: not read as a tile */
     int16_t scalar; /* -1: not read as a scalar */
+    bool empty;     /* no elements, so no value uses it: not to be read */
 } duet_tile_input;
 
 typedef struct duet_tile_output {

@@ -49,7 +49,7 @@ static void set_scalars(worker *w) {
     duet_tile_scalar *scalars = w->frame.scalars;
     for (int i = 0; i < p->n_in; i++) {
         const duet_tile_input *in = &p->in[i];
-        if (in->scalar < 0) continue;
+        if (in->scalar < 0 || in->empty) continue;
         if (in->is_bool)
             w->moves->widen(&scalars[in->scalar], w->in[i], 1);
         else if (p->dtype == DUET_F64)
