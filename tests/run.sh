@@ -2,7 +2,7 @@
 # Runs test programs one after another and prints a line for each; what a program has to say is
 # shown only when it fails. Ends with the totals, alone on the last line.
 #
-# usage: run.sh PROGRAM ...        TEST_TIMEOUT=seconds a program (default 300)
+# usage: run.sh PROGRAM ...        TEST_TIMEOUT=seconds a program (default 900)
 set -u
 
 export DUET_VERIFY="${DUET_VERIFY-1}" # graphs are verified after every pass
@@ -13,7 +13,7 @@ passed=0 failed=0
 
 for program in "$@"; do
     begin=$(date +%s.%N)
-    timeout "${TEST_TIMEOUT:-300}" "$program" >"$out" 2>&1 </dev/null
+    timeout "${TEST_TIMEOUT:-900}" "$program" >"$out" 2>&1 </dev/null
     status=$?
     seconds=$(echo "$begin $(date +%s.%N)" | awk '{printf "%.1f", $2 - $1}')
 
