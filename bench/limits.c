@@ -34,7 +34,7 @@ void report_limits(const report *r) {
         double value = report_figure(r, l->figure);
         if (isnan(value)) continue; /* its lesson was not run */
         bool met = l->at_least ? value >= l->bound : value <= l->bound;
-        printf("  %-46s %8.2f  %s %5.2f  %s\n", l->what, value, l->at_least ? ">=" : "<=", l->bound,
+        printf("  %-46s %8.3f  %s %5.2f  %s\n", l->what, value, l->at_least ? ">=" : "<=", l->bound,
                met ? "reached" : "missed");
     }
 }

@@ -40,7 +40,8 @@ void duet_error_clear(void);
 unsigned long duet_error_count(void);
 
 /* The status of what a user's callback did, whose call began at `count` failures: on failure makes
- * it the thread's last one too. Where the callback left no message, it is the one given here. */
+ * it the thread's last one too. Where the callback left no message, it is the one given here; but
+ * an older failure with that status stays, which may be the cause (a captured NULL). */
 duet_status duet_error_of_callback(duet_status status, unsigned long count, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

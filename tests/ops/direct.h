@@ -183,10 +183,6 @@ static inline int64_t broadcast_place(const duet_tensor *x, const duet_shape *to
     return at;
 }
 
-static inline double broadcast_item(const duet_tensor *x, const duet_shape *to, int64_t place) {
-    return duet_item(x, broadcast_place(x, to, place));
-}
-
 /* ---- gradients ------------------------------------------------------------------------------- */
 
 /* sum(y * weights), y = op(in), with input `which`'s element `at` moved by `by`. */

@@ -300,6 +300,10 @@ static void check_broadcasts(const reference *r, const duet_op *op, duet_dtype d
         {DUET_SCALAR, SHAPE(1, 1), SHAPE(1), SHAPE(1, 1)},
         {SHAPE(2, 0, 3), SHAPE(3), SHAPE(2, 1, 1), SHAPE(2, 0, 3)},
         {SHAPE(2, 1, 3, 1, 2, 1), SHAPE(1, 4, 1, 3, 1, 5), SHAPE(5), SHAPE(2, 4, 3, 3, 2, 5)},
+        {SHAPE(64, 64), SHAPE(64), SHAPE(64, 1), SHAPE(64, 64)}, /* alike in every chunk */
+        {SHAPE(700, 3), SHAPE(3), SHAPE(1, 1), SHAPE(700, 3)},   /* in chunks of 510 */
+        {SHAPE(1000, 2), SHAPE(1000, 1), SHAPE(2), SHAPE(1000, 2)},
+        {SHAPE(2, 600), SHAPE(600), SHAPE(2, 1), SHAPE(2, 600)},
         {SHAPE(1, 513), SHAPE(3, 1), SHAPE(3, 513), SHAPE(3, 513)}, /* over the written-out part */
         {SHAPE(131, 1009), DUET_SCALAR, SHAPE(1009), SHAPE(131, 1009)}, /* over two threads */
     };
