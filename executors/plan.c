@@ -240,9 +240,15 @@ static void list_steps(builder *b) {
 }
 
 int32_t duet_plan_step_at(const duet_plan *plan, int32_t node) {
-    int32_t step = 0;
-    while (step < plan->n_steps && plan->steps[step] < node) step++;
-    return step;
+    int32_t begin = 0, end = plan->n_steps;
+    while (begin < end) {
+        int32_t middle = begin + (end - begin) / 2;
+        if (plan->steps[middle] < node)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
 }
 
 int32_t duet_plan_last_step(const duet_plan *plan, int32_t buffer) {

@@ -14,8 +14,7 @@ duet_tensor *duet_matmul(duet_tensor *x, duet_tensor *w);
 duet_tensor *duet_matmul_flags(duet_tensor *x, duet_tensor *w, bool transpose_a, bool transpose_b);
 
 /* A dense layer, activation(x w + b), with the bits of matmul, add and the op that `activation`
- * names
- * ("relu", "tanh" ...; NULL or "none": none); b is added last.
+ * names ("relu", "tanh" ...; NULL or "none": none); b is added last.
  * x: T[..,m,k], w: T[k,n], b: T[n] -> T[..,m,n] */
 duet_tensor *duet_dense(duet_tensor *x, duet_tensor *w, duet_tensor *b, const char *activation);
 

@@ -1,5 +1,6 @@
 /* The pool: every item once, whoever calls, and a process that costs nothing when it is idle. */
 #define _GNU_SOURCE
+#include "child.h"
 #include "clock.h"
 #include "memory.h"
 #include "pool.h"
@@ -8,7 +9,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,22 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
-
-/* ThreadSanitizer keeps the parent's threads in its books after fork and takes the child's new
- * ones, at the same addresses, for them. */
-#if defined __SANITIZE_THREAD__
-#define FORK_WORKS 0
-#elif defined __has_feature
-#if __has_feature(thread_sanitizer)
-#define FORK_WORKS 0
-#endif
-#endif
-#ifndef FORK_WORKS
-#define FORK_WORKS 1
-#endif
 
 enum { ITEMS = 5000 };
 
@@ -210,27 +196,13 @@ static void test_idle_process_uses_no_cpu(void **state) {
     assert_true(best <= 5000000);
 }
 
-/* Waits for the child; false if it took more than five seconds or failed. */
-static bool child_ends_well(pid_t child) {
-    for (int ms = 0; ms < 5000; ms += 5) {
-        int status;
-        if (waitpid(child, &status, WNOHANG) == child)
-            return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        sleep_ms(5);
-    }
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    return false;
-}
-
 static void test_child_of_fork_has_a_pool_of_its_own(void **state) {
     (void)state;
-    if (!FORK_WORKS) skip();
     for (int asleep = 0; asleep < 2; asleep++) {
         duet_pool_set_threads(3);
         assert_true(each_item_once(ITEMS, 1));
         if (asleep) sleep_ms(5);
-        pid_t child = fork();
+        pid_t child = fork_with_pool();
         if (child == 0) {
             bool good = each_item_once(ITEMS, 1);
             sleep_ms(5);
@@ -257,12 +229,11 @@ static void two_threads_allocate(void) {
 /* The child's worker gets the stack of the parent's, and its cache lies where that one's did. */
 static void test_child_of_fork_counts_its_memory(void **state) {
     (void)state;
-    if (!FORK_WORKS) skip();
     duet_pool_set_threads(2);
     two_threads_allocate();
     void *kept = duet_memory_alloc(5000);
     duet_memory_stats before = duet_memory_get_stats();
-    pid_t child = fork();
+    pid_t child = fork_with_pool();
     if (child == 0) {
         two_threads_allocate();
         duet_memory_stats after = duet_memory_get_stats();
@@ -282,7 +253,7 @@ static void *keep_pool_busy(void *stop) {
 
 static void test_fork_while_another_thread_has_the_pool(void **state) {
     (void)state;
-    if (!FORK_WORKS) skip();
+    if (!CHILDREN_MAY_HAVE_PARENTS_WITH_THREADS) skip(); /* the caller is one */
     _Atomic bool stop = false;
     pthread_t caller;
     pthread_create(&caller, NULL, keep_pool_busy, &stop);
