@@ -8,6 +8,11 @@
 duet_status duet_eager_dispatch(duet_tensor **out, const duet_op *op, const duet_attr *attrs,
                                 duet_tensor *const *in, int n_in);
 
+/* The same for one result, with the number of operands known beforehand; NULL on failure. */
+duet_tensor *duet_eager_apply1(const duet_op *op, duet_tensor *x);
+duet_tensor *duet_eager_apply2(const duet_op *op, duet_tensor *x, duet_tensor *y);
+duet_tensor *duet_eager_apply3(const duet_op *op, duet_tensor *x, duet_tensor *y, duet_tensor *z);
+
 /* The same stages with a clock between them. */
 duet_status duet_eager_dispatch_profiled(duet_tensor **out, const duet_op *op,
                                          const duet_attr *attrs, duet_tensor *const *in, int n_in);

@@ -6,6 +6,7 @@
 #include "scope_inline.h"
 #include "tape.h"
 #include "thread_state.h"
+#include "vector.h"
 
 static _Thread_local duet_profile profile;
 
@@ -22,7 +23,6 @@ duet_profile duet_profile_stop(void) {
     return profile;
 }
 
-#define DISPATCH duet_eager_dispatch_profiled
 #define STAGE_BEGIN uint64_t begun_ = duet_clock_ns(), last_ = begun_
 #define STAGE(name)                                                                                \
     do {                                                                                           \
@@ -32,3 +32,8 @@ duet_profile duet_profile_stop(void) {
     } while (0)
 #define STAGE_END (profile.calls++, profile.total_ns += last_ - begun_)
 #include "eager_stages.inc"
+
+duet_status duet_eager_dispatch_profiled(duet_tensor **out, const duet_op *op,
+                                         const duet_attr *attrs, duet_tensor *const *in, int n_in) {
+    return dispatch(out, op, attrs, in, n_in);
+}

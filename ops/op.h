@@ -174,6 +174,11 @@ duet_status duet_dispatch(duet_tensor **out, const duet_op *op, const duet_attr 
 duet_tensor *duet_apply(const duet_op *op, const duet_attr *attrs, duet_tensor *const *in,
                         int n_in);
 
+/* The same for one, two or three operands and default attributes, as most calls are. */
+duet_tensor *duet_apply1(const duet_op *op, duet_tensor *x);
+duet_tensor *duet_apply2(const duet_op *op, duet_tensor *x, duet_tensor *y);
+duet_tensor *duet_apply3(const duet_op *op, duet_tensor *x, duet_tensor *y, duet_tensor *z);
+
 /* Notes where in the caller's source an op was called: in the graph node while tracing, in the
  * message when it failed. The macros of the public headers wrap every typed function in it. */
 duet_tensor *duet_here_slowly(duet_tensor *result, const char *file, int line);
@@ -184,17 +189,6 @@ static inline duet_tensor *duet_here(duet_tensor *result, const char *file, int 
 duet_status duet_here_status(duet_status status, const char *file, int line);
 #define DUET_HERE(call) duet_here(call, __FILE__, __LINE__)
 #define DUET_HERE_STATUS(call) duet_here_status(call, __FILE__, __LINE__)
-
-static inline duet_tensor *duet_apply1(const duet_op *op, duet_tensor *x) {
-    return duet_apply(op, NULL, &x, 1);
-}
-static inline duet_tensor *duet_apply2(const duet_op *op, duet_tensor *x, duet_tensor *y) {
-    return duet_apply(op, NULL, (duet_tensor *[]){x, y}, 2);
-}
-static inline duet_tensor *duet_apply3(const duet_op *op, duet_tensor *x, duet_tensor *y,
-                                       duet_tensor *z) {
-    return duet_apply(op, NULL, (duet_tensor *[]){x, y, z}, 3);
-}
 
 /* ---- the registry ------------------------------------------------------------------------- */
 

@@ -77,6 +77,13 @@ duet_tensor *duet_apply(const duet_op *op, const duet_attr *attrs, duet_tensor *
     duet_tensor *out[DUET_MAX_OUTPUTS];
     return duet_dispatch(out, op, attrs, in, n_in) == DUET_OK ? out[0] : NULL;
 }
+duet_tensor *duet_apply1(const duet_op *op, duet_tensor *x) { return duet_apply(op, NULL, &x, 1); }
+duet_tensor *duet_apply2(const duet_op *op, duet_tensor *x, duet_tensor *y) {
+    return duet_apply(op, NULL, (duet_tensor *[]){x, y}, 2);
+}
+duet_tensor *duet_apply3(const duet_op *op, duet_tensor *x, duet_tensor *y, duet_tensor *z) {
+    return duet_apply(op, NULL, (duet_tensor *[]){x, y, z}, 3);
+}
 
 /* ---- test programs --------------------------------------------------------------------------- */
 
