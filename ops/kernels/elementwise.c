@@ -4,6 +4,7 @@
 #include "core/infer.h"
 #include "kernels/broadcast.h"
 #include "pool.h"
+#include "vector.h"
 
 /* The checks, with their messages: the way for calls that are not obviously right. */
 static duet_status infer_slowly(duet_spec *out, const duet_op_call *call) {
@@ -19,12 +20,13 @@ static duet_status infer_slowly(duet_spec *out, const duet_op_call *call) {
 }
 
 /* Almost every call is of floats of one shape, and scalars: a few comparisons. */
-duet_status duet_elementwise_infer(duet_spec *out, const duet_op_call *call) {
+DUET_ALWAYS_INLINE duet_status infer(duet_spec *out, const duet_op_call *call, int arity) {
     const duet_elementwise *e = call->op->elementwise;
     const duet_spec *widest = call->in[0];
     if (e->x_is_bool || !duet_dtype_is_float((duet_dtype)widest->dtype))
         return infer_slowly(out, call);
-    for (int i = 1; i < e->arity; i++) {
+    DUET_UNROLL
+    for (int i = 1; i < arity; i++) {
         const duet_spec *x = call->in[i];
         if (x->dtype != widest->dtype) return infer_slowly(out, call);
         if (x->shape.rank == 0) continue;
@@ -36,6 +38,14 @@ duet_status duet_elementwise_infer(duet_spec *out, const duet_op_call *call) {
     if (e->out_is_bool) out->dtype = DUET_BOOL;
     return DUET_OK;
 }
+
+#define DEFINE_INFER(arity)                                                                        \
+    duet_status duet_elementwise_infer##arity(duet_spec *out, const duet_op_call *call) {          \
+        return infer(out, call, arity);                                                            \
+    }
+DEFINE_INFER(1)
+DEFINE_INFER(2)
+DEFINE_INFER(3)
 
 duet_cost duet_elementwise_cost(const duet_op_call *call, const duet_spec *out) {
     double bytes = duet_cost_bytes(out);
@@ -135,15 +145,15 @@ static duet_status apply_general(const duet_elementwise *e, const duet_elementwi
 
 enum { SMALL = 2048 }; /* elements that no expression makes worth splitting */
 
-duet_status duet_elementwise_run(const duet_kernel *kernel) {
+DUET_ALWAYS_INLINE duet_status run(const duet_kernel *kernel, int arity) {
     const duet_elementwise *e = kernel->op->elementwise;
     const duet_view *out = kernel->out, *in = kernel->in;
-    const int arity = kernel->n_in;
     const duet_elementwise_code *code = &e->code[in[arity - 1].spec->dtype];
     int64_t count = duet_shape_count(&out->spec->shape);
     if (__builtin_expect(count == 0, 0)) return DUET_OK;
     int scalars = 0;
     bool plain = count < SMALL || (double)count * e->cost < 2 * DUET_ELEMENTWISE_GRAIN;
+    DUET_UNROLL
     for (int i = 0; i < arity && arity > 1; i++) {
         /* As many elements as the result has, after broadcasting, are the same ones in order. */
         int64_t own = duet_shape_count(&in[i].spec->shape);
@@ -158,3 +168,11 @@ duet_status duet_elementwise_run(const duet_kernel *kernel) {
                          arity > 2 ? in[2].data : NULL, count);
     return DUET_OK;
 }
+
+#define DEFINE_RUN(arity)                                                                          \
+    duet_status duet_elementwise_run##arity(const duet_kernel *kernel) {                           \
+        return run(kernel, arity);                                                                 \
+    }
+DEFINE_RUN(1)
+DEFINE_RUN(2)
+DEFINE_RUN(3)

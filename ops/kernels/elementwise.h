@@ -46,9 +46,14 @@ struct duet_elementwise {
     duet_elementwise_code code[3];   /* by T: DUET_F32, DUET_F64, DUET_I32 (loops[0] NULL: none) */
 };
 
-/* An elementwise op's `infer` and `run`: operands of one dtype broadcast against each other. */
-duet_status duet_elementwise_infer(duet_spec *out, const duet_op_call *call);
-duet_status duet_elementwise_run(const duet_kernel *kernel);
+/* An elementwise op's `infer` and `run`, by arity: operands of one dtype broadcast against each
+ * other. */
+duet_status duet_elementwise_infer1(duet_spec *out, const duet_op_call *call);
+duet_status duet_elementwise_infer2(duet_spec *out, const duet_op_call *call);
+duet_status duet_elementwise_infer3(duet_spec *out, const duet_op_call *call);
+duet_status duet_elementwise_run1(const duet_kernel *kernel);
+duet_status duet_elementwise_run2(const duet_kernel *kernel);
+duet_status duet_elementwise_run3(const duet_kernel *kernel);
 duet_cost duet_elementwise_cost(const duet_op_call *call, const duet_spec *out);
 
 /* The expression by which a call can be part of a fused program, whose values are all of one type
@@ -64,8 +69,11 @@ enum { DUET_ELEMENTWISE_GRAIN = 1 << 16 };
  * traits. */
 #define DUET_ELEMENTWISE(op_name) DUET_ELEMENTWISE_WITH(op_name, 0)
 #define DUET_ELEMENTWISE_WITH(op_name, more)                                                       \
-    .n_out = 1, .traits = DUET_OP_INPLACE | (more), .infer = duet_elementwise_infer,               \
-    .run = duet_elementwise_run, .cost = duet_elementwise_cost,                                    \
-    .elementwise = &op_name##_elementwise
+    .n_out = 1, .traits = DUET_OP_INPLACE | (more),                                                \
+    .infer = DUET_ELEMENTWISE_BY(op_name##_arity, duet_elementwise_infer),                         \
+    .run = DUET_ELEMENTWISE_BY(op_name##_arity, duet_elementwise_run),                             \
+    .cost = duet_elementwise_cost, .elementwise = &op_name##_elementwise
+#define DUET_ELEMENTWISE_BY(arity, function)                                                       \
+    ((arity) == 1 ? function##1 : (arity) == 2 ? function##2 : function##3)
 
 #endif
