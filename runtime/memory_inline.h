@@ -40,6 +40,8 @@ typedef struct duet_memory_cache {
     int64_t limit;                /* of cached_bytes; 0 until the cache is listed */
     _Atomic int64_t held_bytes;   /* had from the system; what is not cached is handed out */
     _Atomic uint64_t system_allocs;
+    size_t last_bytes; /* the latest size asked for, and its class: very often the next one too */
+    int last_class;
     struct duet_memory_cache *next; /* list of all living threads' caches */
 } duet_memory_cache;
 
@@ -58,6 +60,17 @@ static inline int duet_memory_class(size_t bytes) {
     int top = 63 - __builtin_clzll(bytes - 1);
     int class = DUET_MEMORY_LINEAR - 4 * 10 + 4 * top + (int)((bytes - 1) >> (top - 2));
     return class < DUET_MEMORY_CLASSES ? class : DUET_MEMORY_NO_CLASS;
+}
+
+/* The same, remembered. Equal sizes in a row save more than the arithmetic: what a branch predicts
+ * the processor need not wait for, so it finds the block before it knows the size. */
+static inline int duet_memory_class_again(size_t bytes) {
+    duet_memory_cache *c = &duet_memory_local;
+    if (__builtin_expect(bytes != c->last_bytes, 0)) {
+        c->last_bytes = bytes;
+        c->last_class = duet_memory_class(bytes);
+    }
+    return c->last_class;
 }
 
 /* Bytes of a block of each class; for none, more than any cache may hold. */

@@ -5,12 +5,10 @@
 #include "memory_inline.h"
 #include "tensor.h"
 
-/* A header, one reference held by the caller, with room for `data_bytes` behind it; NULL with a
- * message. */
-static inline duet_tensor *duet_tensor_new(const duet_spec *spec, size_t data_bytes,
-                                           uint32_t flags) {
-    size_t bytes = DUET_TENSOR_HEADER + data_bytes;
-    int class = duet_memory_class(bytes);
+/* A header, one reference held by the caller, and behind it what is left of `bytes`, which are of
+ * the allocator's size class `class`; NULL with a message. */
+static inline duet_tensor *duet_tensor_new_of_class(const duet_spec *spec, size_t bytes, int class,
+                                                    uint32_t flags) {
     duet_tensor *t = duet_memory_take(class, bytes);
     if (__builtin_expect(!t, 0)) return NULL;
     duet_spec_copy(&t->spec, spec);
@@ -27,6 +25,13 @@ static inline duet_tensor *duet_tensor_new(const duet_spec *spec, size_t data_by
     return t;
 }
 
+/* The same with room for `data_bytes`, a number that is known when this is compiled. */
+static inline duet_tensor *duet_tensor_new(const duet_spec *spec, size_t data_bytes,
+                                           uint32_t flags) {
+    size_t bytes = DUET_TENSOR_HEADER + data_bytes;
+    return duet_tensor_new_of_class(spec, bytes, duet_memory_class(bytes), flags);
+}
+
 __attribute__((cold)) duet_tensor *
 duet_tensor_too_large(const duet_spec *spec); /* NULL, with the message */
 
@@ -34,7 +39,8 @@ static inline duet_tensor *duet_tensor_alloc_inline(const duet_spec *spec) {
     size_t bytes;
     if (__builtin_expect(!duet_spec_bytes_checked(&bytes, spec), 0))
         return duet_tensor_too_large(spec);
-    return duet_tensor_new(spec, bytes, 0);
+    bytes += DUET_TENSOR_HEADER;
+    return duet_tensor_new_of_class(spec, bytes, duet_memory_class_again(bytes), 0);
 }
 
 void duet_tensor_free_parts(duet_tensor *tensor); /* its storage and name */
