@@ -212,6 +212,51 @@ static void outputs_appear_together_or_not_at_all(void **state) {
     assert_int_not_equal(system(line), 0); /* no temporary is left */
 }
 
+/* A line for the shell, in the folder of this run. */
+static void shell(const char *line) {
+    char whole[512];
+    snprintf(whole, sizeof whole, "cd %s && %s", folder, line);
+    if (system(whole) != 0) fail_msg("%s", whole);
+}
+
+#define NEG "op neg --in " NPY "f4.npy --out "
+
+static void replaces_no_file_that_may_not_be_written(void **state) {
+    (void)state;
+    shell("echo old > locked && chmod 444 locked && mkdir inner");
+    assert_refused(NEG "%s/locked", "locked: expected a file that may be written, got a read-only");
+    assert_refused("bench --json %s/locked", "locked: expected a file that may be written");
+    assert_refused(NEG "%s/inner", "inner: expected a file to write, got a directory");
+    assert_refused(NEG "%s/none/", "expected the name of a file to write, got");
+    assert_refused(NEG "''", "expected the name of a file to write, got \"\"");
+    shell("grep -q old locked");
+}
+
+static void writes_behind_links(void **state) {
+    (void)state;
+    shell("mkdir deep && ln -s ../there.npy deep/link && ln -s deep/link far && ln -s ring ring");
+    for (int i = 0; i < 2; i++) { /* where there is nothing yet, and then a file */
+        assert_fine(NEG "%s/far");
+        shell("test -L far && test -L deep/link && test -f there.npy && test ! -L there.npy");
+    }
+    assert_refused(NEG "%s/ring", "ring: expected to write there, got: Too many levels");
+}
+
+/* What was printed before stays; a pipe's reader sees one writer, who comes when all is done. */
+static void writes_pipes_and_its_own_output_where_they_are(void **state) {
+    (void)state;
+    shell("rm -f pipe && mkfifo pipe && (timeout 60 cat pipe > piped &)");
+    assert_int_equal(duet("timeout 60", "bench small_ops --quick --json %s/pipe"), 0);
+    shell("test -p pipe && timeout 60 sh -c 'until grep -q ^} piped; do sleep 0.01; done'");
+    assert_fine("bench small_ops --quick --executor hand --json /dev/stdout");
+    assert_contains(out, "Test 1");
+    assert_contains(out, "\"schema\"");
+    assert_int_equal(duet("", "bench small_ops --quick --executor hand --json /dev/stderr"), 0);
+    assert_contains(err, "\"schema\"");
+    assert_fine(NEG "/dev/stdout | cat > %s/through.npy; cat %s/through.npy");
+    assert_memory_equal(out, "\x93NUMPY", 6);
+}
+
 static double number(const cJSON *object, const char *name) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
     if (!cJSON_IsNumber(item)) fail_msg("expected the number %s", name);
@@ -333,6 +378,9 @@ int main(void) {
         cmocka_unit_test(runs_ops_on_files),
         cmocka_unit_test(refuses_bad_ops_and_writes_nothing),
         cmocka_unit_test(outputs_appear_together_or_not_at_all),
+        cmocka_unit_test(replaces_no_file_that_may_not_be_written),
+        cmocka_unit_test(writes_behind_links),
+        cmocka_unit_test(writes_pipes_and_its_own_output_where_they_are),
         cmocka_unit_test(writes_its_figures_as_json),
         cmocka_unit_test(compares_with_older_figures),
         cmocka_unit_test(runs_all_lessons),
