@@ -2,6 +2,8 @@
 #include "command.h"
 #include "coretype.h"
 #include "near.h"
+#include "pool.h"
+#include "settings.h"
 #include "version.h"
 
 #include <ctype.h>
@@ -51,6 +53,7 @@ static duet_status run(command_result *result, int argc, char **argv) {
 
 int main(int argc, char **argv) {
     restart_with_fitting_coretype(argv);
+    (void)duet_settings(), (void)duet_pool_threads(); /* a wrong DUET_... is told by any command */
     command_result result = {0};
     duet_status status = run(&result, argc, argv);
     if (fflush(stdout) != 0 && status == DUET_OK)
