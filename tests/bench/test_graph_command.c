@@ -371,11 +371,12 @@ static void faults_in_the_text_have_a_place(void **state) {
         {"graph @f(%0: f32[2]) {\n  %1: f32[2] = constant() {value=[1,x]}\n  return %1\n}",
          ":2:37: expected a number, got \"x"},
         {"graph @f(%0: f32[2,2]) {\n  %1: f32[2,2] = matmul(%0, %0) {transpose=true}\n",
-         ":2:34: matmul has no attribute \"transpose\""},
+         ":2:34: matmul: no attribute \"transpose\""},
         {"graph @f(%0: f32[2]) {\n  %1: f32[2] = fused(%0) {body=@g}\n  return %1\n}",
          ":2:33: expected a graph defined above, got @g"},
         {"graph @f() {\n  %0: f32[2] = variable \"v\"\n  return %0\n}", ":3:12: expected a value"},
-        {"graph @f(%0: f32[2]) {\n  return %0", ":2:12: expected \"}\""},
+        {"graph @f(%0: f32[2]) {\n  return %0",
+         ":2:12: expected \",\" or \"}\", got the end of the text"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         FILE *file = fopen(scratch("bad.graph"), "w");
