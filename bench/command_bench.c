@@ -33,6 +33,9 @@ static duet_status check_choices(const choices *c) {
         if (!lesson_find(c->lessons.at[i])) return duet_error_code();
     for (int i = 0; i < c->executors.count; i++)
         if (!executor_find(c->executors.at[i])) return duet_error_code();
+    CHECK(!c->executors.count || !(c->sweep || c->scaling), DUET_STATUS_ARGUMENT,
+          "bench: --%s has rows of its own: expected no --executor beside it",
+          c->sweep ? "sweep" : "scaling");
     if (c->json) TRY(output_check(c->json));
     return DUET_OK;
 }

@@ -125,6 +125,8 @@ static void refuses_unknown_words_with_a_near_one(void **state) {
     assert_refused("bench --threads two", "got \"two\"");
     assert_refused("bench --executor eager,fast", "got \"fast\"");
     assert_refused("bench --executor eager,,hand", "expected names with commas between");
+    assert_refused("bench --executor graph --sweep", "--sweep has rows of its own: expected no");
+    assert_refused("bench --scaling --executor=eager,graph", "--scaling has rows of its own");
     assert_refused("bench --json /nowhere/x.json", "/nowhere/x.json: expected to write there");
     assert_refused("bench small_ops --quick --compare %s/missing.json", "missing.json: expected");
 }
@@ -358,6 +360,21 @@ static void runs_all_lessons(void **state) {
     assert_null(strstr(out, "differ"));
 }
 
+static void the_cost_of_tracing_is_of_the_chosen_executors(void **state) {
+    (void)state;
+    assert_fine("bench tracing_cost --quick --executor graph");
+    assert_contains(out, "\n  graph ");
+    assert_contains(out, "a new literal");
+    assert_null(strstr(out, "\n  eager "));
+    assert_null(strstr(out, "paid for itself"));
+    assert_fine("bench tracing_cost --quick --executor eager");
+    assert_contains(out, "\n  eager ");
+    assert_contains(out, "only the graph executor traces");
+    assert_null(strstr(out, "\n  graph "));
+    assert_fine("bench tracing_cost --quick --executor hand");
+    assert_contains(out, "only the graph executor traces");
+}
+
 /* OpenBLAS takes new processors for old ones; the command starts again with what fits. */
 static void says_which_kernels_blas_runs(void **state) {
     (void)state;
@@ -384,6 +401,7 @@ int main(void) {
         cmocka_unit_test(writes_its_figures_as_json),
         cmocka_unit_test(compares_with_older_figures),
         cmocka_unit_test(runs_all_lessons),
+        cmocka_unit_test(the_cost_of_tracing_is_of_the_chosen_executors),
         cmocka_unit_test(says_which_kernels_blas_runs),
     };
     return cmocka_run_group_tests_name("cli", tests, make_folder, remove_folder);
