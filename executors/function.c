@@ -1,6 +1,7 @@
 /* Functions: making them, calling them. The cache of plans is function_cache.c. */
 #include "function.h"
 
+#include "callback.h"
 #include "debug.h"
 #include "tape.h"
 #include "thread_state.h"
@@ -104,17 +105,18 @@ static duet_status call_inline(duet_function *f, duet_tensor **out, duet_tensor 
     nesting++;
     duet_running running = {f, false, duet_functions_running};
     duet_functions_running = &running;
+    int depth = duet_scope_depth();
     duet_scope_open();
-    unsigned long failures = duet_error_count();
-    duet_status status = duet_error_of_callback(f->body(out, in, f->user), failures,
-                                                "function %s: its body failed", f->name);
+    duet_status status =
+        duet_call_body(f->body, out, in, f->user, "function %s: its body", f->name);
     duet_functions_running = running.outer;
     for (int i = 0; i < f->n_out && status == DUET_OK; i++)
         if (!out[i])
             status = duet_fail(DUET_STATUS_ARGUMENT, "function %s: result %d is NULL", f->name, i);
     if (status != DUET_OK)
         for (int i = 0; i < f->n_out; i++) out[i] = NULL;
-    duet_scope_close_many(out, f->n_out);
+    while (duet_scope_depth() > depth)
+        duet_scope_close_many(out, f->n_out); /* those it left, too */
     nesting--;
     return status;
 }
