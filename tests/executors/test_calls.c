@@ -2,6 +2,8 @@
  * more than a trace can hold. */
 #include "expect.h"
 
+#include "graph.h"
+
 /* ---- arity -------------------------------------------------------------------------------------
  */
 
@@ -39,9 +41,72 @@ static void a_short_call_takes_a_function_of_its_arity(void **state) {
     }
 }
 
+/* ---- one variable in two places ----------------------------------------------------------------
+ */
+
+static duet_status twice_written(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    TRY(duet_sgd_momentum(in[0], F32(SHAPE(2), 1, 2), duet_f32(1), in[1], 0.5, false));
+    out[0] = duet_read(in[0]);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+/* v = 2 v and then w = v + w */
+static duet_status both_assigned(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    TRY(duet_assign(in[0], duet_add(in[0], in[0])));
+    TRY(duet_assign_add(in[1], in[0]));
+    out[0] = duet_read(in[1]);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static void a_variable_is_written_in_one_place_of_a_call(void **state) {
+    (void)state;
+    static const char message[] = "sgd: velocity: expected another variable than variable";
+    for (int eagerly = 0; eagerly < 2; eagerly++) {
+        bool before = duet_run_eagerly(eagerly);
+        duet_tensor *v = duet_variable_new("v", F32(SHAPE(2), 3, 4)), *out;
+        duet_function *f = duet_function_new("f", twice_written, 2, 1, NULL);
+        assert_int_equal(duet_call(f, &out, (duet_tensor *[]){v, v}), DUET_STATUS_ARGUMENT);
+        EXPECT_ERROR(DUET_STATUS_ARGUMENT, message);
+        EXPECT(duet_read(v), 3, 4);
+        duet_function_free(f);
+        duet_release(v);
+        duet_run_eagerly(before);
+    }
+    assert_null(duet_graph_parse("graph @g(%0: f32[2], %1: f32[]) {\n"
+                                 "  %2: f32[2] = variable \"v\"\n"
+                                 "  sgd(%2, %0, %1, %2) {momentum=0.5}\n  return\n}\n",
+                                 "t"));
+    EXPECT_ERROR(DUET_STATUS_FORMAT, "(sgd): inputs 0 and 3 are one variable, and both written");
+}
+
+/* Argument 0 and argument 1 may be one variable: what happens to it happens in program order. */
+static void a_variable_may_be_two_arguments(void **state) {
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        bool same = way & 1, before = duet_run_eagerly(way & 2);
+        duet_tensor *v = duet_variable_new("v", F32(SHAPE(), 3)), *out;
+        duet_tensor *w = duet_variable_new("w", F32(SHAPE(), 5));
+        duet_tensor *two[] = {v, same ? v : w};
+        duet_function *f = duet_function_new("f", both_assigned, 2, 1, NULL);
+        EXPECT_OK(duet_call(f, &out, two));
+        EXPECT(out, same ? 12 : 11);
+        EXPECT_OK(duet_call(f, &out, two));
+        EXPECT(out, same ? 48 : 23);
+        EXPECT(duet_read(v), same ? 48 : 12);
+        duet_function_free(f);
+        duet_release(v);
+        duet_release(w);
+        duet_run_eagerly(before);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_short_call_takes_a_function_of_its_arity),
+        TEST(a_variable_is_written_in_one_place_of_a_call),
+        TEST(a_variable_may_be_two_arguments),
     };
     return cmocka_run_group_tests_name("calls", tests, NULL, NULL);
 }
