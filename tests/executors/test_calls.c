@@ -4,6 +4,8 @@
 
 #include "graph.h"
 
+#include <unistd.h>
+
 /* ---- arity -------------------------------------------------------------------------------------
  */
 
@@ -102,11 +104,51 @@ static void a_variable_may_be_two_arguments(void **state) {
     }
 }
 
+/* ---- too much ----------------------------------------------------------------------------------
+ */
+
+enum { LEVELS = 40 }; /* each calls the one below it twice: 2^39 ops in all */
+static duet_function *levels[LEVELS];
+static int level_index[LEVELS];
+
+static duet_status call_the_one_below_twice(duet_tensor **out, duet_tensor *const *in, void *user) {
+    int level = *(int *)user;
+    out[0] = level ? duet_call_unary(levels[level - 1], in[0]) : duet_neg(in[0]);
+    if (level) out[0] = duet_call_unary(levels[level - 1], out[0]);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+/* The same in branches, each of which is a small graph of its own. */
+static duet_status branch_to_the_one_below(duet_tensor **out, duet_tensor *const *in, void *user) {
+    int level = *(int *)user;
+    if (!level) return out[0] = duet_neg(in[0]), out[0] ? DUET_OK : duet_error_code();
+    return duet_cond(out, 1, duet_equal(in[0], in[0]), branch_to_the_one_below,
+                     branch_to_the_one_below, in, 1, &level_index[level - 1]);
+}
+
+static void a_trace_ends_before_the_memory_does(void **state) {
+    (void)state;
+    static const duet_callback bodies[] = {call_the_one_below_twice, branch_to_the_one_below};
+    for (int b = 0; b < LENGTH(bodies); b++) {
+        for (int i = 0; i < LEVELS; i++) {
+            level_index[i] = i;
+            levels[i] = duet_function_new("level", bodies[b], 1, 1, &level_index[i]);
+        }
+        assert_null(duet_call_unary(levels[LEVELS - 1], F32(SHAPE(), 1)));
+        EXPECT_ERROR(DUET_STATUS_UNSUPPORTED,
+                     "function level: expected at most 262144 ops in its trace, got more");
+        EXPECT(duet_call_unary(levels[4], F32(SHAPE(), 1)), b ? -1 : 1);
+        for (int i = 0; i < LEVELS; i++) duet_function_free(levels[i]);
+    }
+}
+
 int main(void) {
+    alarm(600); /* 2^39 ops are a failure, not a wait */
     const struct CMUnitTest tests[] = {
         TEST(a_short_call_takes_a_function_of_its_arity),
         TEST(a_variable_is_written_in_one_place_of_a_call),
         TEST(a_variable_may_be_two_arguments),
+        TEST(a_trace_ends_before_the_memory_does),
     };
     return cmocka_run_group_tests_name("calls", tests, NULL, NULL);
 }
