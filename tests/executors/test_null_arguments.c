@@ -116,6 +116,13 @@ static void of_ops_and_values(void **state) {
     EXPECT_ERROR(DUET_STATUS_ARGUMENT, "apply: op is NULL");
     assert_null(duet_apply(&duet_op_add, NULL, NULL, 2));
     EXPECT_ERROR(DUET_STATUS_ARGUMENT, "apply: in is NULL");
+    duet_tensor *v = duet_variable_new("v", x), *two[] = {v, x}, *out;
+    assert_null(duet_apply(duet_op_find("assign"), NULL, two, 2));
+    EXPECT_ERROR(DUET_STATUS_ARGUMENT, "apply: expected an op with a result, got assign");
+    duet_release(v);
+    EXPECT_NULL_ARGUMENT(duet_dispatch(&out, NULL, NULL, &x, 1), "dispatch: op is NULL");
+    assert_null(duet_apply(duet_op_find("rellu"), NULL, &x, 1));
+    EXPECT_ERROR(DUET_STATUS_NOT_FOUND, "no op \"rellu\"; did you mean \"relu\"?");
     assert_null(duet_op_find(NULL));
     EXPECT_ERROR(DUET_STATUS_ARGUMENT, "op_find: name is NULL");
     assert_null(duet_from_data(SHAPE(2), DUET_F32, NULL));

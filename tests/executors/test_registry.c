@@ -326,6 +326,7 @@ static void test_descriptors(void **state) {
             op->attrs[0].kind == DUET_ATTR_BODY || op->attrs[0].kind == DUET_ATTR_TENSOR;
         if (!op->doc || !op->infer || !op->run || (!op->samples[0] && !takes_body))
             FAIL(op, "descriptor", "expected doc, infer, run and samples");
+        if (duet_op_find(op->name) != op) FAIL(op, "descriptor", "%s", duet_error_message());
         if (*only) printf("covered: %s\n", op->name);
     }
     for (char **name = only; *name; name++) assert_non_null(duet_op_find(*name));
