@@ -99,6 +99,14 @@ static void tells_about_itself(void **state) {
     assert_fine("help bench op");
     assert_contains(out, "--json FILE");
     assert_contains(out, "attribute=value");
+    static const char *const asked[] = {"bench", "run", "graph", "op", "ops", "info", "help"};
+    for (int i = 0; i < 7; i++) {
+        char arguments[32], first[32];
+        snprintf(arguments, sizeof arguments, "%s %s", asked[i], i % 2 ? "--help" : "-h");
+        snprintf(first, sizeof first, "duet %s ", asked[i]);
+        assert_fine(arguments);
+        assert_memory_equal(out, first, strlen(first));
+    }
     assert_fine("info");
     assert_contains(out, "OpenBLAS");
     assert_fine("ops");
@@ -117,7 +125,11 @@ static void refuses_unknown_words_with_a_near_one(void **state) {
     assert_refused("info now", "info: expected no further words, got \"now\"");
     assert_refused("bench smal_ops", "did you mean \"small_ops\"?");
     assert_refused("bench --jsn x", "unknown option \"--jsn\"; did you mean \"--json\"?");
-    assert_refused("bench --nonsense", "unknown option \"--nonsense\"");
+    assert_refused("bench --nonsense", "unknown option \"--nonsense\"; see `duet help bench`");
+    assert_refused("bench --threads 2 --threads=3", "--threads: expected it once, got it twice");
+    assert_refused("bench small_ops branches small_ops", "each lesson once, got small_ops twice");
+    assert_refused("run small_ops",
+                   "expected a FILE.graph, got \"small_ops\"; `duet graph LESSON`");
     assert_refused("bench --json", "--json: expected a value after it");
     assert_refused("bench --quick=yes", "--quick: expected no value, got \"yes\"");
     assert_refused("bench --quick --full", "expected one of --quick, --full and --lesson");
@@ -160,6 +172,8 @@ static void refuses_bad_ops_and_writes_nothing(void **state) {
     assert_refused("op relu x=1 --in " NPY "f4.npy --out %s/y.npy", "no attribute \"x\"");
     assert_refused("op relu x --in " NPY "f4.npy --out %s/y.npy", "expected attribute=value");
     assert_refused("op sum axes=[9] --in " NPY "f4.npy --out %s/y.npy", "expected an axis");
+    assert_refused("op sum axes=[0] axes=[1] --in " NPY "f4.npy --out %s/y.npy",
+                   "sum: attribute axes: expected it once, got it twice");
     assert_refused("op sum axes=one --in " NPY "f4.npy --out %s/y.npy", "integers like [0,1]");
     assert_refused("op reshape --in " NPY "f4.npy --out %s/y.npy", "attribute shape: expected");
     assert_refused("op matmul --in " NPY "f4.npy --in " NPY "f4.npy --out %s/y.npy",
