@@ -114,6 +114,16 @@ static void of_ops_and_values(void **state) {
     duet_tensor *x = duet_f32(1);
     assert_null(duet_apply(NULL, NULL, &x, 1));
     EXPECT_ERROR(DUET_STATUS_ARGUMENT, "apply: op is NULL");
+    assert_null(duet_variable_new("w", NULL));
+    EXPECT_ERROR(DUET_STATUS_ARGUMENT, "variable w: initial is NULL");
+    assert_true(isnan(duet_item(NULL, 0)));
+    EXPECT_ERROR(DUET_STATUS_ARGUMENT, "item: tensor is NULL");
+    assert_true(isnan(duet_item(duet_zeros(SHAPE(0), DUET_F32), 0)));
+    EXPECT_ERROR(DUET_STATUS_ARGUMENT, "item: f32[0] has no elements");
+    duet_fail(DUET_STATUS_IO, "the first failure");
+    assert_null(duet_variable_new("w", NULL));
+    assert_true(isnan(duet_item(NULL, 0)));
+    EXPECT_ERROR(DUET_STATUS_IO, "the first failure");
     assert_null(duet_apply(&duet_op_add, NULL, NULL, 2));
     EXPECT_ERROR(DUET_STATUS_ARGUMENT, "apply: in is NULL");
     duet_tensor *v = duet_variable_new("v", x), *two[] = {v, x}, *out;
