@@ -183,11 +183,17 @@ static void expect_fault(const char *text, const char *message) {
         fail_msg("expected \"%s\", got \"%s\" for: %s", message, duet_error_message(), text);
 }
 
+typedef struct text_fault {
+    const char *text, *message;
+} text_fault;
+
+static void expect_faults(const text_fault *faults, int count) {
+    for (int i = 0; i < count; i++) expect_fault(faults[i].text, faults[i].message);
+}
+
 static void faults_say_where_and_what_was_expected(void **state) {
     (void)state;
-    static const struct {
-        const char *text, *message;
-    } faults[] = {
+    static const text_fault faults[] = {
         {"", "t:1:1: expected \"graph\", got the end of the text"},
         {"\n # nothing\n", "t:3:1: expected \"graph\", got the end of the text"},
         {"grph @g() { return }", "t:1:1: expected \"graph\", got \"grph\""},
@@ -226,6 +232,20 @@ static void faults_say_where_and_what_was_expected(void **state) {
          "t:3:22: neg: x: expected a value, got a variable: read it first"},
         {G "  assign(%0, %0)\n  return %0\n}",
          "t:2:10: assign: variable: expected a variable, got a value"},
+        {LOOP(") { %2: f32[9] = constant() {value=[1,2,3,4,5,6,7,8,9]} return %2", "%0, %1"),
+         "while_grad: state 0 is f32[2], its gradient f32[9]"},
+        {LOOP(") { return %0, %1", "%0, %1"), "while_grad: expected 1 result of gradient, got 2"},
+        {LOOP(", %2: f32[3]) { return %1", "%0, %1, %2"),
+         "while_grad: expected a gradient for each state"},
+        {LOOP(") { return %1", "%0, %2"), "while_grad: state 0 is f32[2], its gradient f32[3]"},
+    };
+    expect_faults(faults, LENGTH(faults));
+}
+
+/* What ends too early, goes on too long, or is no type, number or text. */
+static void faults_of_tokens_say_what_came(void **state) {
+    (void)state;
+    static const text_fault faults[] = {
         {G "  return %0\n", "t:3:1: expected \",\" or \"}\", got the end of the text"},
         {G "  %1: f32[2,3] = neg(%0\n  return %1\n}",
          "t:3:3: expected \",\" or \")\", got \"return\""},
@@ -252,14 +272,8 @@ static void faults_say_where_and_what_was_expected(void **state) {
          "t:2:25: expected a text in quotes, got \"v"},
         {G "  %1: f32[2] = variable \"v\n  return %0\n}",
          "t:2:27: expected \" behind the text, got the end of the line"},
-        {LOOP(") { %2: f32[9] = constant() {value=[1,2,3,4,5,6,7,8,9]} return %2", "%0, %1"),
-         "while_grad: state 0 is f32[2], its gradient f32[9]"},
-        {LOOP(") { return %0, %1", "%0, %1"), "while_grad: expected 1 result of gradient, got 2"},
-        {LOOP(", %2: f32[3]) { return %1", "%0, %1, %2"),
-         "while_grad: expected a gradient for each state"},
-        {LOOP(") { return %1", "%0, %2"), "while_grad: state 0 is f32[2], its gradient f32[3]"},
     };
-    for (int i = 0; i < LENGTH(faults); i++) expect_fault(faults[i].text, faults[i].message);
+    expect_faults(faults, LENGTH(faults));
 }
 
 /* A constant of `type` with those elements, the first of which is at t:1:%d. */
@@ -405,6 +419,7 @@ int main(void) {
         TEST(odd_names_come_back),
         TEST(equality_is_of_meaning),
         TEST(faults_say_where_and_what_was_expected),
+        TEST(faults_of_tokens_say_what_came),
         TEST(a_number_is_one_that_its_type_has),
         TEST(blanks_mean_nothing),
         TEST(an_i32_is_told_exactly),
