@@ -29,10 +29,17 @@ static duet_status choose_executors(report *r, const words *names) {
 static duet_status check_choices(const choices *c) {
     CHECK(c->quick + c->full + c->lesson <= 1, DUET_STATUS_ARGUMENT,
           "bench: expected one of --quick, --full and --lesson, got several");
-    for (int i = 0; i < c->lessons.count; i++)
+    for (int i = 0; i < c->lessons.count; i++) {
         if (!lesson_find(c->lessons.at[i])) return duet_error_code();
+        for (int j = 0; j < i; j++) /* rows are found by name */
+            CHECK(strcmp(c->lessons.at[i], c->lessons.at[j]) != 0, DUET_STATUS_ARGUMENT,
+                  "bench: expected each lesson once, got %s twice", c->lessons.at[i]);
+    }
     for (int i = 0; i < c->executors.count; i++)
         if (!executor_find(c->executors.at[i])) return duet_error_code();
+    CHECK(!c->executors.count || !(c->sweep || c->scaling), DUET_STATUS_ARGUMENT,
+          "bench: --%s has rows of its own: expected no --executor beside it",
+          c->sweep ? "sweep" : "scaling");
     if (c->json) TRY(output_check(c->json));
     return DUET_OK;
 }

@@ -26,9 +26,12 @@ static const duet_pass *find_pass(const char *name) {
         if (strcmp(pass->name, name) == 0) return pass;
         duet_near_offer(&near, pass->name);
     }
-    duet_fail(DUET_STATUS_NOT_FOUND,
-              "graph: --pass: expected none, all or a pass, got \"%s\"; did you mean \"%s\"?", name,
-              near.nearest ? near.nearest : "all");
+    static const char expected[] = "graph: --pass: expected none, all or a pass, got";
+    if (near.nearest)
+        duet_fail(DUET_STATUS_NOT_FOUND, "%s \"%s\"; did you mean \"%s\"?", expected, name,
+                  near.nearest);
+    else
+        duet_fail(DUET_STATUS_NOT_FOUND, "%s \"%s\"; --pass all lists them", expected, name);
     return NULL;
 }
 

@@ -29,8 +29,12 @@ static duet_status take_attributes(job *j, const words *rest) {
         TRY(duet_attr_parse(j->attrs, j->op, rest->at[i], length, equals + 1));
         for (int a = 0; a < duet_op_attr_count(j->op); a++)
             if (strncmp(j->op->attrs[a].name, rest->at[i], (size_t)length) == 0 &&
-                !j->op->attrs[a].name[length])
+                !j->op->attrs[a].name[length]) {
+                CHECK(!given[a], DUET_STATUS_ARGUMENT,
+                      "%s: attribute %s: expected it once, got it twice", j->op->name,
+                      j->op->attrs[a].name);
                 given[a] = true;
+            }
     }
     for (int a = 0; a < duet_op_attr_count(j->op); a++)
         CHECK(given[a] || !j->op->attrs[a].required, DUET_STATUS_ARGUMENT,

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A graph with what it is to be called with. */
 typedef struct job {
@@ -122,6 +123,8 @@ static duet_status run(command_result *result, int argc, char **argv) {
     bool eager = strcmp(executor, "eager") == 0;
     CHECK(eager || strcmp(executor, "graph") == 0, DUET_STATUS_ARGUMENT,
           "run: --executor: expected eager or graph, got \"%s\"", executor);
+    CHECK(is_graph_file(rest.at[0]) || access(rest.at[0], F_OK) == 0, DUET_STATUS_NOT_FOUND,
+          "run: expected a FILE.graph, got \"%s\"; `duet graph LESSON` prints one", rest.at[0]);
     job j = {0};
     duet_scope_open();
     duet_status status = do_job(&j, rest.at[0], &in, &out, eager, count);

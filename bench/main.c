@@ -2,6 +2,8 @@
 #include "command.h"
 #include "coretype.h"
 #include "near.h"
+#include "pool.h"
+#include "settings.h"
 #include "version.h"
 
 #include <ctype.h>
@@ -36,21 +38,27 @@ static int refuse(void) {
     return 2;
 }
 
+static bool is_help(const char *word) {
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 static duet_status run(command_result *result, int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "help";
     if (strcmp(name, "--version") == 0) {
         puts("duet " DUET_VERSION);
         return DUET_OK;
     }
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
+    if (is_help(name)) name = "help";
     const command *c = command_find(name);
     if (!c) return duet_error_code();
+    if (argc > 2 && is_help(argv[2])) return command_help.run(result, 1, argv + 1);
     int skip = argc > 1 ? 2 : 1;
     return c->run(result, argc - skip, argv + skip);
 }
 
 int main(int argc, char **argv) {
     restart_with_fitting_coretype(argv);
+    (void)duet_settings(), (void)duet_pool_threads(); /* a wrong DUET_... is told by any command */
     command_result result = {0};
     duet_status status = run(&result, argc, argv);
     if (fflush(stdout) != 0 && status == DUET_OK)

@@ -3,6 +3,7 @@
 #include "near.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,15 @@ static duet_status parse_integer(int *out, const option *o, const char *text, co
     return DUET_OK;
 }
 
+/* Of two values for one thing, one would be lost silently. */
+static duet_status check_once(uint64_t *given, int index, const option *o, const char *who) {
+    bool once = o->kind == OPTION_TEXT || o->kind == OPTION_INTEGER;
+    CHECK(!once || !(*given >> index & 1), DUET_STATUS_ARGUMENT,
+          "%s: %s: expected it once, got it twice", who, o->name);
+    *given |= (uint64_t)1 << index;
+    return DUET_OK;
+}
+
 static duet_status set(const option *o, char *text, const char *who) {
     switch (o->kind) {
     case OPTION_FLAG: *(bool *)o->value = true; return DUET_OK;
@@ -62,13 +72,15 @@ static const option *find(const option *options, const char *word, const char *w
         duet_fail(DUET_STATUS_ARGUMENT, "%s: unknown option \"%s\"; did you mean \"%s\"?", who,
                   name, near.nearest);
     else
-        duet_fail(DUET_STATUS_ARGUMENT, "%s: unknown option \"%s\"; see `duet help`", who, name);
+        duet_fail(DUET_STATUS_ARGUMENT, "%s: unknown option \"%s\"; see `duet help %s`", who, name,
+                  who);
     return NULL;
 }
 
 duet_status options_parse(const option *options, words *rest, const char *who, int argc,
                           char **argv) {
     bool ended = false;
+    uint64_t given = 0; /* bit i: options[i] */
     for (int i = 0; i < argc; i++) {
         char *word = argv[i];
         if (!ended && strcmp(word, "--") == 0) {
@@ -86,6 +98,7 @@ duet_status options_parse(const option *options, words *rest, const char *who, i
                       o->name);
                 value = argv[i];
             }
+            TRY(check_once(&given, (int)(o - options), o, who));
             TRY(set(o, value, who));
         } else {
             CHECK(rest, DUET_STATUS_ARGUMENT, "%s: expected no further words, got \"%s\"", who,

@@ -2,11 +2,14 @@
 #include "output.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { MAX_LINKS = 40 }; /* more is a circle */
 
 static duet_status refuse(const char *path, const char *what) {
     return duet_fail(DUET_STATUS_IO, "%s: expected to %s, got: %s", path, what, strerror(errno));
@@ -38,8 +41,7 @@ static duet_status open_temporary(output *out, const char *path, const struct st
 }
 
 /* One name for one place, though it need not exist yet: "y.npy" and "./y.npy" are the same. */
-static char *name_of_place(const char *path, bool exists) {
-    if (exists) return realpath(path, NULL);
+static char *name_in_folder(const char *path) {
     const char *slash = strrchr(path, '/');
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
     char *whole = folder ? realpath(folder, NULL) : NULL, *name = NULL;
@@ -49,23 +51,75 @@ static char *name_of_place(const char *path, bool exists) {
     return name;
 }
 
+/* The place itself: behind a symbolic link, which stays, even where it leads to nothing yet. */
+static char *name_of_place(const char *path) {
+    char *name = realpath(path, NULL);
+    if (name) return name;
+    name = name_in_folder(path);
+    for (int links = 0; name && links < MAX_LINKS; links++) {
+        char target[PATH_MAX];
+        ssize_t length = readlink(name, target, sizeof target - 1);
+        if (length < 0) return name;
+        target[length] = '\0';
+        if (target[0] != '/') strrchr(name, '/')[1] = '\0'; /* as seen from the link's folder */
+        char *next = NULL;
+        if (asprintf(&next, "%s%s", target[0] == '/' ? "" : name, target) < 0) next = NULL;
+        free(name);
+        name = next ? name_in_folder(next) : NULL;
+        free(next);
+    }
+    if (name) errno = ELOOP;
+    free(name);
+    return NULL;
+}
+
+/* What the process prints to already (/dev/stdout) is written on behind what was printed: opened
+ * anew or replaced, it would lose that. NULL: it is not that. */
+static FILE *open_own_stream(const struct stat *place) {
+    FILE *const streams[] = {stdout, stderr};
+    for (int i = 0; i < 2; i++) {
+        struct stat own;
+        if (fstat(fileno(streams[i]), &own) != 0) continue;
+        if (own.st_dev != place->st_dev || own.st_ino != place->st_ino) continue;
+        fflush(streams[i]);
+        int copy = dup(fileno(streams[i]));
+        return copy < 0 ? NULL : fdopen(copy, "wb");
+    }
+    return NULL;
+}
+
+/* A file that is there. The one that nobody may write is kept from the administrator, too, whom the
+ * system would let write it. */
+static duet_status check_place(const char *path, const struct stat *place) {
+    CHECK(!S_ISDIR(place->st_mode), DUET_STATUS_IO, "%s: expected a file to write, got a directory",
+          path);
+    CHECK(!S_ISREG(place->st_mode) || place->st_mode & 0222, DUET_STATUS_IO,
+          "%s: expected a file that may be written, got a read-only one", path);
+    return access(path, W_OK) == 0 ? DUET_OK : refuse(path, "write there");
+}
+
+/* Devices and pipes are written where they are; a regular file is replaced once all is written. */
+static duet_status open_at(output *out, const char *path, const struct stat *place) {
+    if (place && (out->file = open_own_stream(place))) return DUET_OK;
+    if (place) TRY(check_place(path, place));
+    if (!place || S_ISREG(place->st_mode)) {
+        out->path = name_of_place(path);
+        return out->path ? open_temporary(out, path, place) : refuse(path, "write there");
+    }
+    out->file = fopen(path, "wb");
+    return out->file ? DUET_OK : refuse(path, "write there");
+}
+
 duet_status output_open(output *out, const char *path) {
     *out = (output){0};
-    struct stat old;
-    bool exists = stat(path, &old) == 0;
-    if (exists && S_ISDIR(old.st_mode))
-        return duet_fail(DUET_STATUS_IO, "%s: expected a file to write, got a directory", path);
-    out->path = name_of_place(path, exists);
-    if (!out->path) return refuse(path, "write there");
-    if (exists && !S_ISREG(old.st_mode)) { /* /dev/null and the like are not to be replaced */
-        out->file = fopen(path, "wb");
-        if (!out->file) refuse(path, "write there");
-    } else {
-        open_temporary(out, path, exists ? &old : NULL);
-    }
-    if (out->file) return DUET_OK;
-    output_discard(out);
-    return duet_error_code();
+    struct stat place;
+    CHECK(*path && path[strlen(path) - 1] != '/', DUET_STATUS_ARGUMENT,
+          "expected the name of a file to write, got \"%s\"", path);
+    duet_status status = open_at(out, path, stat(path, &place) == 0 ? &place : NULL);
+    if (status == DUET_OK && !out->path && !(out->path = strdup(path)))
+        status = duet_fail(DUET_STATUS_MEMORY, "%s: no memory", path);
+    if (status != DUET_OK) output_discard(out);
+    return status;
 }
 
 static duet_status finish(output *out) {
@@ -111,7 +165,10 @@ void output_discard(output *out) {
 }
 
 duet_status output_check(const char *path) {
+    struct stat place;
     output trial;
+    if (stat(path, &place) == 0 && !S_ISREG(place.st_mode))
+        return check_place(path, &place); /* opened for a trial, a pipe would end its reader */
     TRY(output_open(&trial, path));
     output_discard(&trial);
     return DUET_OK;

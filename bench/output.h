@@ -1,5 +1,6 @@
 /* Output files that appear whole or not at all: written beside their place under another name, and
- * renamed once everything has gone well. What was there before stays until then. */
+ * renamed once everything has gone well. What was there before stays until then. Devices, pipes and
+ * what the process prints to are written where they are; links are followed. */
 #ifndef DUET_BENCH_OUTPUT_H
 #define DUET_BENCH_OUTPUT_H
 
@@ -10,7 +11,7 @@
 typedef struct output {
     FILE *file;      /* write here */
     char *path;      /* the place; links followed */
-    char *temporary; /* where `file` is meanwhile; NULL for a device or a pipe */
+    char *temporary; /* where `file` is meanwhile; NULL where it is the place */
 } output;
 
 /* Opens `path` for writing; creates nothing at the place itself. The message names the path. */

@@ -52,6 +52,12 @@ double report_figure(const report *r, const char *name) {
     return NAN;
 }
 
+bool report_chose(const report *r, const char *executor_name) {
+    for (const executor *const *x = r->chosen; *x; x++)
+        if (strcmp((*x)->name, executor_name) == 0) return true;
+    return false;
+}
+
 const bench_row *report_find(const report *r, const char *of_lesson, const char *by) {
     for (int i = 0; i < r->n_rows; i++)
         if (strcmp(r->rows[i].lesson, of_lesson) == 0 && strcmp(r->rows[i].executor, by) == 0)

@@ -44,6 +44,7 @@ void report_derive(report *r, double value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* A derived figure by its name; NAN where there is none. */
 double report_figure(const report *r, const char *name);
+bool report_chose(const report *r, const char *executor_name);
 const bench_row *report_find(const report *r, const char *of_lesson, const char *by);
 
 /* Compares, measures and prints one lesson. */

@@ -30,6 +30,16 @@ static duet_status resolve_read(duet_tensor **in, const duet_op *op, bool writte
     return *in ? DUET_OK : duet_error_code();
 }
 
+/* Of a variable in two places that are written, which is written last would be for the kernel. */
+static duet_status check_written_once(duet_tensor *const *in, const duet_op *op, int n_in) {
+    for (int i = 0; i < n_in && op->writes >> i; i++)
+        for (int j = 0; j < i; j++)
+            CHECK(in[i] != in[j] || !(op->writes >> i & op->writes >> j & 1), DUET_STATUS_ARGUMENT,
+                  "%s: %s: expected another variable than %s, got the same", op->name,
+                  duet_op_input_name(op, i), duet_op_input_name(op, j));
+    return DUET_OK;
+}
+
 /* Whether the call writes the variable that it also reads as operand `index`. */
 static bool writes_operand(const duet_op *op, duet_tensor *const *in, int n_in, int index) {
     for (int i = 0; op->writes && i < n_in; i++)
@@ -51,6 +61,7 @@ duet_status duet_call_resolve(duet_tensor **in, const duet_op *op, int n_in) {
         if (variable && !written && !(op->traits & DUET_OP_BY_REFERENCE))
             TRY(resolve_read(&in[i], op, writes_operand(op, in, n_in, i)));
     }
+    TRY(check_written_once(in, op, n_in));
     if (!duet_thread.trace)
         for (int i = 0; i < n_in; i++)
             if (op->writes >> i & 1) TRY(duet_variable_make_unique(in[i], true));

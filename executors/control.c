@@ -1,4 +1,5 @@
 /* cond and while: plain calls when eager, ops with sub-graphs when traced. */
+#include "callback.h"
 #include "graph_body.h"
 #include "tape.h"
 #include "thread_state.h"
@@ -27,8 +28,7 @@ static duet_status record(duet_trace *trace, const char *what, duet_callback bod
     duet_tensor *args[DUET_MAX_INPUTS], *out[DUET_MAX_OUTPUTS] = {NULL};
     for (int i = 0; i < n_in; i++)
         if (!(args[i] = duet_trace_input(trace, &in[i]->spec))) return duet_error_code();
-    unsigned long failures = duet_error_count();
-    TRY(duet_error_of_callback(body(out, args, user), failures, "%s failed", what));
+    TRY(duet_call_body(body, out, args, user, "%s", what));
     return duet_trace_results(trace, out, n_out);
 }
 
@@ -158,8 +158,7 @@ static duet_status run_branch(const char *what, duet_tensor **out, int n_out, du
     int depth = duet_scope_depth();
     TRY(read_variables(args, in, n_in));
     TRY(enter(args, args, n_in));
-    unsigned long failures = duet_error_count();
-    duet_status status = duet_error_of_callback(body(out, args, user), failures, "%s failed", what);
+    duet_status status = duet_call_body(body, out, args, user, "%s", what);
     if (status == DUET_OK) status = check_results("cond", out, n_out);
     return leave(status, depth, out, n_out);
 }
@@ -262,17 +261,14 @@ static duet_status run_round(bool *goes_on, duet_tensor **state, duet_callback c
                              duet_callback body, int n, void *user) {
     duet_tensor *pred[DUET_MAX_OUTPUTS] = {NULL}, *next[DUET_MAX_OUTPUTS] = {NULL};
     duet_tensor *args[DUET_MAX_OUTPUTS];
-    unsigned long failures = duet_error_count();
-    TRY(duet_error_of_callback(condition(pred, state, user), failures, "%s failed",
-                               while_condition));
+    TRY(duet_call_body(condition, pred, state, user, "%s", while_condition));
     TRY(check_value("while", "cond", -1, pred[0]));
     CHECK(pred[0]->spec.dtype == DUET_BOOL && pred[0]->spec.shape.rank == 0, DUET_STATUS_SHAPE,
           "while: cond: expected bool[], got %s", DUET_SPEC_TEXT(&pred[0]->spec));
     *goes_on = duet_item(pred[0], 0) != 0;
     if (!*goes_on) return DUET_OK;
     TRY(enter(args, state, n));
-    failures = duet_error_count();
-    TRY(duet_error_of_callback(body(next, args, user), failures, "%s failed", while_body));
+    TRY(duet_call_body(body, next, args, user, "%s", while_body));
     TRY(check_results("while", next, n));
     for (int i = 0; i < n; i++) {
         CHECK(duet_spec_equal(&next[i]->spec, &state[i]->spec), DUET_STATUS_SHAPE,

@@ -44,6 +44,8 @@ void duet_function_free(duet_function *function); /* NULL is fine */
  * scope and no later call changes them. On failure all out[i] are NULL. Safe from several threads.
  */
 duet_status duet_call(duet_function *function, duet_tensor **out, duet_tensor *const *in);
+
+/* The same for functions of one or two inputs and one result; others are refused. */
 duet_tensor *duet_call_unary(duet_function *function, duet_tensor *x);
 duet_tensor *duet_call_binary(duet_function *function, duet_tensor *x, duet_tensor *y);
 

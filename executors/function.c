@@ -1,6 +1,7 @@
 /* Functions: making them, calling them. The cache of plans is function_cache.c. */
 #include "function.h"
 
+#include "callback.h"
 #include "debug.h"
 #include "tape.h"
 #include "thread_state.h"
@@ -104,17 +105,18 @@ static duet_status call_inline(duet_function *f, duet_tensor **out, duet_tensor 
     nesting++;
     duet_running running = {f, false, duet_functions_running};
     duet_functions_running = &running;
+    int depth = duet_scope_depth();
     duet_scope_open();
-    unsigned long failures = duet_error_count();
-    duet_status status = duet_error_of_callback(f->body(out, in, f->user), failures,
-                                                "function %s: its body failed", f->name);
+    duet_status status =
+        duet_call_body(f->body, out, in, f->user, "function %s: its body", f->name);
     duet_functions_running = running.outer;
     for (int i = 0; i < f->n_out && status == DUET_OK; i++)
         if (!out[i])
             status = duet_fail(DUET_STATUS_ARGUMENT, "function %s: result %d is NULL", f->name, i);
     if (status != DUET_OK)
         for (int i = 0; i < f->n_out; i++) out[i] = NULL;
-    duet_scope_close_many(out, f->n_out);
+    while (duet_scope_depth() > depth)
+        duet_scope_close_many(out, f->n_out); /* those it left, too */
     nesting--;
     return status;
 }
@@ -167,12 +169,24 @@ duet_status duet_call(duet_function *f, duet_tensor **out, duet_tensor *const *i
 /* Of a function that could not be made, the message tells why: it is kept. */
 static bool is_unmade(const duet_function *f) { return !f && duet_error_code() != DUET_OK; }
 
+/* Calls a function of `n_in` inputs and one result. */
+static duet_tensor *call_for_one(duet_function *f, duet_tensor *const *in, int n_in,
+                                 const char *who) {
+    duet_tensor *out;
+    if (is_unmade(f)) return NULL;
+    if (f && (f->n_in != n_in || f->n_out != 1)) {
+        duet_fail(DUET_STATUS_ARGUMENT,
+                  "%s: expected a function of %d input%s and 1 result, got %s of %d and %d", who,
+                  n_in, n_in == 1 ? "" : "s", f->name, f->n_in, f->n_out);
+        return NULL;
+    }
+    return duet_call(f, &out, in) == DUET_OK ? out : NULL;
+}
+
 duet_tensor *duet_call_unary(duet_function *f, duet_tensor *x) {
-    duet_tensor *out[DUET_MAX_OUTPUTS];
-    return !is_unmade(f) && duet_call(f, out, &x) == DUET_OK ? out[0] : NULL;
+    return call_for_one(f, &x, 1, "call_unary");
 }
 
 duet_tensor *duet_call_binary(duet_function *f, duet_tensor *x, duet_tensor *y) {
-    duet_tensor *out[DUET_MAX_OUTPUTS];
-    return !is_unmade(f) && duet_call(f, out, (duet_tensor *[]){x, y}) == DUET_OK ? out[0] : NULL;
+    return call_for_one(f, (duet_tensor *[]){x, y}, 2, "call_binary");
 }

@@ -1,6 +1,7 @@
 /* A function's plans, by signature: found, traced, dropped; and why it had to trace again. */
 #include "function.h"
 
+#include "callback.h"
 #include "core/attrs.h"
 #include "debug.h"
 #include "passes.h"
@@ -57,9 +58,7 @@ static duet_status record_body(duet_function *f, duet_trace *trace, duet_tensor 
         if (keys[i].kind != DUET_ARG_TENSOR) args[i] = in[i];
     }
     uint64_t refused = duet_refused_reads();
-    unsigned long failures = duet_error_count();
-    TRY(duet_error_of_callback(f->body(out, args, f->user), failures,
-                               "function %s: its body failed", f->name));
+    TRY(duet_call_body(f->body, out, args, f->user, "function %s: its body", f->name));
     CHECK(duet_refused_reads() == refused, DUET_STATUS_STATE,
           "function %s: its body read a value that is not available while tracing; return it from "
           "the function, or pass it in as a literal",

@@ -4,14 +4,21 @@
 
 #include "core/attrs.h"
 #include "graph_body.h"
+#include "graph_lex.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
 extern const duet_op duet_op_constant;
 
-enum { MAX_NESTING = 64 }; /* bodies inside bodies; what walks them does so by recursion */
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* some editors begin a file with it */
+
+enum {
+    MAX_NESTING = 64,      /* bodies inside bodies; what walks them does so by recursion */
+    MAX_NUMBER = 10000000, /* of a value: there is a table with a place for each */
+};
 
 typedef struct parser {
     const char *file, *text, *at;
@@ -30,20 +37,31 @@ typedef struct parser {
 /* ---- faults and tokens -------------------------------------------------------------------------
  */
 
-static duet_status fault(const parser *p, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static duet_status fault(const parser *p, const char *format, ...) {
+static duet_status fail_here(const parser *p, duet_status code, const char *what) {
     int line = 1, column = 1;
     for (const char *c = p->text; c < p->at; c++) {
         column = *c == '\n' ? 1 : column + 1;
         line += *c == '\n';
     }
+    return duet_fail(code, "%s:%d:%d: %s", p->file, line, column, what);
+}
+
+static duet_status fault(const parser *p, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static duet_status fault(const parser *p, const char *format, ...) {
     char what[512];
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    return duet_fail(DUET_STATUS_FORMAT, "%s:%d:%d: %s", p->file, line, column, what);
+    return fail_here(p, DUET_STATUS_FORMAT, what);
+}
+
+/* What has failed elsewhere, and keeps its code, failed for what the text says here. */
+static duet_status failed_for_this(const parser *p) {
+    duet_error why;
+    duet_error_save(&why);
+    return fail_here(p, why.code, why.message);
 }
 
 /* Skips blanks and comments. */
@@ -54,13 +72,8 @@ static void skip(parser *p) {
     }
 }
 
-static const char *shown(const parser *p) { /* what came, for messages */
-    static _Thread_local char text[24];
-    size_t length = strcspn(p->at, " \n\t,(){}");
-    if (length == 0 && *p->at && *p->at != '\n') length = 1;
-    snprintf(text, sizeof text, "%.*s", (int)(length < 20 ? length : 20), p->at);
-    return *text ? text : "the end of the line";
-}
+/* What came, for messages. */
+static const char *shown(const parser *p) { return duet_lex_shown(p->at, " \r\n\t,(){}", 20); }
 
 static bool accept(parser *p, const char *token) {
     skip(p);
@@ -71,7 +84,13 @@ static bool accept(parser *p, const char *token) {
 }
 
 static duet_status expect(parser *p, const char *token) {
-    return accept(p, token) ? DUET_OK : fault(p, "expected \"%s\", got \"%s\"", token, shown(p));
+    return accept(p, token) ? DUET_OK : fault(p, "expected \"%s\", got %s", token, shown(p));
+}
+
+/* Behind an item of a list, none of which follows. */
+static duet_status expect_end(parser *p, const char *token) {
+    if (accept(p, token)) return DUET_OK;
+    return fault(p, "expected \",\" or \"%s\", got %s", token, shown(p));
 }
 
 /* A name: letters, digits, and any of "_.-". */
@@ -80,7 +99,7 @@ static duet_status name(parser *p, char *buffer, size_t room, const char *what) 
     size_t length = 0;
     while (isalnum((unsigned char)p->at[length]) || (p->at[length] && strchr("_.-", p->at[length])))
         length++;
-    if (length == 0 || length >= room) return fault(p, "expected %s, got \"%s\"", what, shown(p));
+    if (length == 0 || length >= room) return fault(p, "expected %s, got %s", what, shown(p));
     memcpy(buffer, p->at, length);
     buffer[length] = '\0';
     p->at += length;
@@ -92,8 +111,8 @@ static duet_status number(parser *p, int32_t *out) {
     TRY(expect(p, "%"));
     char *end;
     long value = isdigit((unsigned char)*p->at) ? strtol(p->at, &end, 10) : -1;
-    if (value < 0 || value > 10000000)
-        return fault(p, "expected a value's number, got \"%s\"", shown(p));
+    if (value < 0 || value > MAX_NUMBER)
+        return fault(p, "expected a value's number from 0 to %d, got %s", MAX_NUMBER, shown(p));
     p->at = end;
     *out = (int32_t)value;
     return DUET_OK;
@@ -121,9 +140,11 @@ static duet_status definition(parser *p, int32_t *n, duet_spec *spec) {
     }
     TRY(expect(p, ":"));
     skip(p);
-    if (!duet_spec_parse(spec, p->at, &p->at))
-        return fault(p, "expected a type such as f32[2,3], got \"%s\"", shown(p));
-    return DUET_OK;
+    if (duet_spec_parse(spec, p->at, &p->at)) return DUET_OK;
+    return fault(p,
+                 "expected a type such as f32[2,3] (f32, f64, i32 or bool; up to %d dimensions), "
+                 "got %s",
+                 DUET_MAX_RANK, duet_lex_shown(p->at, " \r\n\t(){}:=", 40));
 }
 
 static duet_status define(parser *p, int32_t n, int32_t id) {
@@ -142,37 +163,34 @@ static duet_status define(parser *p, int32_t n, int32_t id) {
 /* ---- attributes --------------------------------------------------------------------------------
  */
 
-/* An integer is told exactly or not at all: a value that i32 has not is a mistake in the text. */
-static duet_status check_i32(const parser *p, double value, const char *end) {
-    if (value >= INT32_MIN && value <= INT32_MAX && value == (int32_t)value) return DUET_OK;
-    int length = end - p->at < 40 ? (int)(end - p->at) : 40;
-    return fault(p, "expected an integer from %d to %d, got %.*s", INT32_MIN, INT32_MAX, length,
-                 p->at);
+/* What has elements while the text is read. */
+static duet_status expect_known(const parser *p, const duet_spec *spec) {
+    if (!duet_shape_is_free(&spec->shape)) return DUET_OK;
+    return fault(p, "expected every dimension to be a number here, got %s", DUET_SPEC_TEXT(spec));
 }
 
 static duet_status tensor_value(parser *p, duet_attr *out, const duet_spec *spec) {
+    TRY(expect_known(p, spec));
     duet_tensor *t = duet_tensor_alloc(spec);
-    if (!t) return duet_error_code();
+    if (!t) return failed_for_this(p);
     out->tensor = t;
     TRY(expect(p, "["));
-    for (int64_t i = 0, count = duet_tensor_count(t); i < count; i++) {
-        if (i) TRY(expect(p, ","));
+    int64_t count = duet_tensor_count(t);
+    size_t size = duet_dtype_size(duet_tensor_dtype(t));
+    for (int64_t i = 0; i < count; i++) {
+        if (i && !accept(p, ","))
+            return fault(p, "expected %" PRId64 " numbers for %s, got %" PRId64, count,
+                         DUET_SPEC_TEXT(spec), i);
         skip(p);
-        char *end;
-        double value = strtod(p->at, &end);
-        if (end == p->at) return fault(p, "expected a number, got \"%s\"", shown(p));
-        if (spec->dtype == DUET_I32) TRY(check_i32(p, value, end));
-        if (spec->dtype == DUET_F32)
-            ((float *)t->data)[i] = strtof(p->at, &end);
-        else if (spec->dtype == DUET_F64)
-            ((double *)t->data)[i] = value;
-        else if (spec->dtype == DUET_I32)
-            ((int32_t *)t->data)[i] = (int32_t)value;
-        else
-            ((uint8_t *)t->data)[i] = value != 0;
-        p->at = end;
+        char *to = (char *)t->data + (size_t)i * size;
+        const char *expected = duet_lex_number(to, duet_tensor_dtype(t), &p->at);
+        if (expected)
+            return fault(p, "expected %s, got %s", expected,
+                         duet_lex_shown(p->at, " \r\n\t,[]{}", 40));
     }
-    return expect(p, "]");
+    if (accept(p, "]")) return DUET_OK;
+    return fault(p, "expected \"]\" behind %" PRId64 " numbers for %s, got %s", count,
+                 DUET_SPEC_TEXT(spec), shown(p));
 }
 
 static duet_status body_value(parser *p, duet_attr *out) {
@@ -197,30 +215,12 @@ static duet_status body_value(parser *p, duet_attr *out) {
     return fault(p, "expected a graph defined above, got @%s", text);
 }
 
-/* A text in quotes, as print_quoted writes it; the caller frees it. */
+/* A text in quotes; the caller frees it. */
 static duet_status quoted(parser *p, char **text) {
-    TRY(expect(p, "\""));
-    char *to = *text = malloc(strcspn(p->at, "\n") + 1);
-    CHECK(to, DUET_STATUS_MEMORY, "%s: no memory", p->file);
-    for (; *p->at && *p->at != '"' && *p->at != '\n'; p->at++) {
-        bool escaped = p->at[0] == '\\' && p->at[1] && p->at[1] != '\n';
-        p->at += escaped;
-        *to++ = escaped && *p->at == 'n' ? '\n' : *p->at;
-    }
-    *to = '\0';
-    return expect(p, "\"");
-}
-
-/* Everything up to the , or } that ends the value, brackets respected. */
-static duet_status bare(parser *p, char **text) {
-    const char *end = p->at;
-    for (int depth = 0; *end && *end != '\n'; end++) {
-        if (depth == 0 && strchr(",}", *end)) break;
-        depth += (*end == '[') - (*end == ']');
-    }
-    *text = strndup(p->at, (size_t)(end - p->at));
+    skip(p);
+    const char *expected = duet_lex_quoted(text, &p->at);
+    if (expected) return fault(p, "expected %s, got %s", expected, shown(p));
     CHECK(*text, DUET_STATUS_MEMORY, "%s: no memory", p->file);
-    p->at = end;
     return DUET_OK;
 }
 
@@ -228,7 +228,13 @@ static duet_status plain_value(parser *p, duet_attr *attrs, const duet_op *op, c
                                char **held) {
     skip(p);
     const char *begin = p->at;
-    TRY(*begin == '"' ? quoted(p, held) : bare(p, held));
+    if (*begin == '"') {
+        TRY(quoted(p, held));
+    } else {
+        *held = strndup(begin, duet_lex_bare(begin));
+        CHECK(*held, DUET_STATUS_MEMORY, "%s: no memory", p->file);
+        p->at += strlen(*held);
+    }
     if (duet_attr_parse(attrs, op, key, (int)strlen(key), *held) == DUET_OK) return DUET_OK;
     p->at = begin;
     return fault(p, "%s", duet_error_message());
@@ -244,8 +250,9 @@ static duet_status attribute(parser *p, duet_attr *attrs, const duet_op *op,
     while (index < count && strcmp(op->attrs[index].name, key) != 0) index++;
     if (index == count || (*given >> index & 1)) {
         p->at = begin;
-        return fault(p, index == count ? "%s has no attribute \"%s\"" : "%s: \"%s\" is given twice",
-                     op->name, key);
+        if (index < count) return fault(p, "%s: \"%s\" is given twice", op->name, key);
+        (void)duet_attr_parse(attrs, op, key, (int)strlen(key), ""); /* tells those that it has */
+        return fault(p, "%s", duet_error_message());
     }
     TRY(expect(p, "="));
     duet_attr_kind kind = op->attrs[index].kind;
@@ -258,14 +265,18 @@ static duet_status attribute(parser *p, duet_attr *attrs, const duet_op *op,
 
 static duet_status attributes(parser *p, duet_attr *attrs, const duet_op *op,
                               const duet_spec *result, unsigned *given, char **held) {
+    const char *begin = p->at;
     if (accept(p, "{") && !accept(p, "}")) {
         do TRY(attribute(p, attrs, op, result, given, held));
         while (accept(p, ","));
-        TRY(expect(p, "}"));
+        TRY(expect_end(p, "}"));
     }
-    for (int i = 0; i < duet_op_attr_count(op); i++)
-        if ((op->attrs[i].required || op->attrs[i].kind >= DUET_ATTR_TENSOR) && !(*given >> i & 1))
-            return fault(p, "%s: expected the attribute \"%s\"", op->name, op->attrs[i].name);
+    for (int i = 0; i < duet_op_attr_count(op); i++) {
+        bool required = op->attrs[i].required || op->attrs[i].kind >= DUET_ATTR_TENSOR;
+        if (!required || (*given >> i & 1)) continue;
+        p->at = begin;
+        return fault(p, "%s: expected the attribute \"%s\"", op->name, op->attrs[i].name);
+    }
     return DUET_OK;
 }
 
@@ -284,30 +295,52 @@ typedef struct line {
     char *held[DUET_MAX_ATTRS]; /* texts that attrs point to */
 } line;
 
+/* An input: a variable itself where the op reads or writes it, else a value. */
+static duet_status input(parser *p, line *l) {
+    skip(p);
+    const char *begin = p->at;
+    if (l->n_in == DUET_MAX_INPUTS) return fault(p, "expected at most %d inputs", DUET_MAX_INPUTS);
+    int i = l->n_in++;
+    TRY(use(p, &l->in[i]));
+    bool wanted = (l->op->writes >> i & 1) || (l->op->traits & DUET_OP_BY_REFERENCE);
+    bool variable = p->graph->values[l->in[i]].kind == DUET_VALUE_VARIABLE;
+    if (variable == wanted) return DUET_OK;
+    p->at = begin;
+    return fault(p,
+                 wanted ? "%s: %s: expected a variable, got a value"
+                        : "%s: %s: expected a value, got a variable: read it first",
+                 l->op->name, duet_op_input_name(l->op, i));
+}
+
 static duet_status inputs(parser *p, line *l) {
     TRY(expect(p, "("));
     if (accept(p, ")")) return DUET_OK;
-    do {
-        if (l->n_in == DUET_MAX_INPUTS)
-            return fault(p, "expected at most %d inputs", DUET_MAX_INPUTS);
-        TRY(use(p, &l->in[l->n_in++]));
-    } while (accept(p, ","));
-    return expect(p, ")");
+    do TRY(input(p, l));
+    while (accept(p, ","));
+    return expect_end(p, ")");
+}
+
+static duet_status check_arity(const parser *p, const line *l) {
+    const duet_op *op = l->op;
+    int most = op->n_in_max ? op->n_in_max : op->n_in;
+    int n_out = duet_op_n_out(op, l->attrs);
+    char range[16] = "";
+    if (most > op->n_in) snprintf(range, sizeof range, " to %d", most);
+    if (l->n_in < op->n_in || l->n_in > most)
+        return fault(p, "%s: expected %d%s input%s, got %d", op->name, op->n_in, range,
+                     most == 1 ? "" : "s", l->n_in);
+    if (l->n_out != n_out)
+        return fault(p, "%s: expected %d result%s, got %d", op->name, n_out, n_out == 1 ? "" : "s",
+                     l->n_out);
+    return DUET_OK;
 }
 
 /* The types in the text must be what the op infers. */
 static duet_status add_line(parser *p, const line *l) {
     const duet_spec *specs[DUET_MAX_INPUTS];
     duet_spec inferred[DUET_MAX_OUTPUTS];
-    int most = l->op->n_in_max ? l->op->n_in_max : l->op->n_in;
     p->at = l->begin;
-    if (l->n_in < l->op->n_in || l->n_in > most)
-        return fault(p, "%s: expected %d to %d inputs, got %d", l->op->name, l->op->n_in, most,
-                     l->n_in);
-    int n_out = duet_op_n_out(l->op, l->attrs);
-    if (l->n_out != n_out)
-        return fault(p, "%s: expected %d result%s, got %d", l->op->name, n_out,
-                     n_out == 1 ? "" : "s", l->n_out);
+    TRY(check_arity(p, l));
     for (int i = 0; i < l->n_in; i++) specs[i] = &p->graph->values[l->in[i]].spec;
     if (l->op->infer(inferred, &(duet_op_call){l->op, l->attrs, specs, l->n_in}) != DUET_OK)
         return fault(p, "%s", duet_error_message());
@@ -324,12 +357,13 @@ static duet_status add_line(parser *p, const line *l) {
 
 static duet_status variable(parser *p, line *l) {
     char **text = &l->held[0]; /* freed with the line */
+    TRY(expect_known(p, &l->specs[0]));
     TRY(quoted(p, text));
     duet_scope_open();
     duet_tensor *zeros = duet_zeros(l->specs[0].shape, (duet_dtype)l->specs[0].dtype);
     duet_tensor *fresh = zeros ? duet_variable_new(**text ? *text : NULL, zeros) : NULL;
     duet_scope_close(NULL);
-    if (!fresh) return duet_error_code();
+    if (!fresh) return failed_for_this(p);
     int32_t id = duet_graph_add_variable(p->graph, fresh);
     duet_release(fresh); /* the graph holds it */
     TRY(duet_graph_ok(p->graph));
@@ -352,7 +386,7 @@ static duet_status node_line(parser *p, line *l) {
     }
     skip(p);
     const char *op_begin = p->at;
-    TRY(name(p, text, sizeof text, "an op's name"));
+    TRY(name(p, text, sizeof text, l->n_out ? "an op's name" : "an op's name or \"return\""));
     if (strcmp(text, "variable") == 0 && l->n_out == 1) return variable(p, l);
     l->op = duet_op_find(text);
     if (!l->op) {
@@ -383,7 +417,13 @@ static duet_status node(parser *p) {
 static duet_status graph_head(parser *p, char *text, size_t room) {
     TRY(expect(p, "graph"));
     TRY(expect(p, "@"));
+    const char *begin = p->at;
     TRY(name(p, text, room, "the graph's name"));
+    for (int i = 0; i < p->n_graphs; i++) {
+        if (strcmp(p->graphs[i].name, text) != 0) continue;
+        p->at = begin;
+        return fault(p, "expected a new graph's name, got @%s again", text);
+    }
     p->graph = duet_graph_new(text);
     if (!p->graph) return DUET_STATUS_MEMORY;
     if (p->n_ids) memset(p->ids, 0, (size_t)p->n_ids * sizeof *p->ids);
@@ -395,7 +435,7 @@ static duet_status graph_head(parser *p, char *text, size_t room) {
         TRY(definition(p, &n, &spec));
         TRY(define(p, n, duet_graph_add_input(p->graph, &spec)));
     } while (accept(p, ","));
-    TRY(expect(p, ")"));
+    TRY(expect_end(p, ")"));
     return expect(p, "{");
 }
 
@@ -410,7 +450,7 @@ static duet_status one_graph(parser *p, char *text, size_t room) {
                 return fault(p, "expected a value, got a variable: read it first");
             duet_graph_add_result(p->graph, id);
         } while (accept(p, ","));
-        TRY(expect(p, "}"));
+        TRY(expect_end(p, "}"));
     }
     TRY(duet_graph_compact(p->graph));
     if (duet_graph_verify(p->graph) != DUET_OK) return fault(p, "%s", duet_error_message());
@@ -445,6 +485,8 @@ duet_graph *duet_graph_parse(const char *text, const char *file_name) {
         return NULL;
     }
     parser p = {.file = file_name ? file_name : "graph", .text = text, .at = text};
+    if (strncmp(text, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0)
+        p.text = p.at = text + strlen(BYTE_ORDER_MARK);
     duet_status status = all_graphs(&p);
     for (int i = 0; i < p.n_graphs; i++) {
         free(p.graphs[i].name);

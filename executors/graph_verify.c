@@ -21,6 +21,10 @@ static duet_status verify_node(const duet_graph *graph, int32_t id, const bool *
         bool variable = graph->values[value].kind == DUET_VALUE_VARIABLE;
         EXPECT(variable == by_reference, "input %d: %%%d is %s", graph->name, id, op, i, value,
                variable ? "a variable, and must be read first" : "no variable");
+        for (int32_t j = 0; j < i; j++)
+            EXPECT(node->in[j] != value || !duet_node_writes(node, i) || !duet_node_writes(node, j),
+                   "inputs %d and %d are one variable, and both written", graph->name, id, op, j,
+                   i);
         in[i] = &graph->values[value].spec;
     }
     duet_spec out[DUET_MAX_OUTPUTS];

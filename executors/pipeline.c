@@ -4,9 +4,6 @@
 #include "clock.h"
 #include "debug.h"
 #include "settings.h"
-#include "warning.h"
-
-#include <stdatomic.h>
 
 const duet_pass duet_passes[] = {
     {"fold", "computes nodes of constants", duet_pass_fold, false},
@@ -24,27 +21,6 @@ const duet_pass duet_passes[] = {
     {NULL, NULL, NULL, false},
 };
 
-static bool is_pass(const char *name, size_t length) {
-    for (const duet_pass *pass = duet_passes; pass->name; pass++)
-        if (strlen(pass->name) == length && memcmp(pass->name, name, length) == 0) return true;
-    return false;
-}
-
-/* A name in DUET_PASSES that is no pass would switch nothing, silently. */
-static void warn_of_unknown_names(void) {
-    static atomic_flag told = ATOMIC_FLAG_INIT;
-    for (const char *at = duet_setting_pass_list(); *at; at += strcspn(at, ","), at += *at == ',') {
-        const char *name = at + (*at == '-');
-        size_t length = strcspn(name, ",");
-        if (is_pass(name, length) || atomic_flag_test_and_set(&told)) continue;
-        char known[256] = "";
-        for (const duet_pass *pass = duet_passes; pass->name; pass++)
-            snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
-                     pass == duet_passes ? "" : ", ", pass->name);
-        duet_warn("DUET_PASSES: no pass \"%.*s\"; there are %s", (int)length, name, known);
-    }
-}
-
 static duet_status run_pass(const duet_pass *pass, duet_graph *graph) {
     TRY(pass->run(graph));
     return duet_settings()->verify ? duet_graph_verify(graph) : DUET_OK;
@@ -52,7 +28,6 @@ static duet_status run_pass(const duet_pass *pass, duet_graph *graph) {
 
 duet_status duet_run_passes(duet_graph *graph) {
     if (duet_debug(2)) return duet_run_passes_watched(graph, duet_debug_pass, graph);
-    warn_of_unknown_names();
     for (const duet_pass *pass = duet_passes; pass->name; pass++)
         if (pass->run && duet_setting_pass_on(pass->name)) TRY(run_pass(pass, graph));
     return DUET_OK;
@@ -77,7 +52,6 @@ static duet_status run_watched(duet_pass_report *report, duet_graph *graph) {
 }
 
 duet_status duet_run_passes_watched(duet_graph *graph, duet_pass_watcher watch, void *user) {
-    warn_of_unknown_names();
     for (const duet_pass *pass = duet_passes; pass->name; pass++) {
         if (!pass->run) continue;
         duet_pass_report report = {.pass = pass, .on = duet_setting_pass_on(pass->name)};

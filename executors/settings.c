@@ -1,26 +1,75 @@
 #include "settings.h"
 
+#include "environment.h"
+#include "passes.h"
+#include "warning.h"
+
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static duet_settings_t settings;
-static char passes[256];
+static uint32_t passes_off; /* bit i: duet_passes[i] */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static long number(const char *name) {
-    const char *text = getenv(name);
-    return text ? strtol(text, NULL, 10) : 0;
+static int64_t number(const char *name, int64_t most) {
+    int64_t value = 0;
+    duet_environment_integer(&value, name, 0, most);
+    return value;
 }
 
+/* ---- passes ------------------------------------------------------------------------------------
+ */
+
+static int pass_index(const char *name, size_t length) {
+    for (int i = 0; duet_passes[i].name; i++)
+        if (strlen(duet_passes[i].name) == length && memcmp(duet_passes[i].name, name, length) == 0)
+            return i;
+    return -1;
+}
+
+static void warn_of_unknown_pass(const char *name, size_t length) {
+    char known[256] = "";
+    for (const duet_pass *pass = duet_passes; pass->name; pass++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s",
+                 pass == duet_passes ? "" : ", ", pass->name);
+    duet_warn("DUET_PASSES: no pass \"%.*s\"; there are %s; ignored: all stay on", (int)length,
+              name, known);
+}
+
+/* The passes that a list leaves off: those with a - before them, or all that it does not name.
+ * None, where anything in it is wrong: half of what was meant would mislead more than nothing. */
+static uint32_t parse_passes(const char *list) {
+    uint32_t named = 0;
+    bool off = *list == '-';
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+        const char *name = at + (*at == '-');
+        size_t length = strcspn(name, ",");
+        int index = pass_index(name, length);
+        if (index < 0) return warn_of_unknown_pass(name, length), 0;
+        if ((*at == '-') != off) {
+            duet_warn("DUET_PASSES: expected a - before every pass or before none, got \"%s\"; "
+                      "ignored: all stay on",
+                      list);
+            return 0;
+        }
+        named |= 1u << index;
+    }
+    return off || !*list ? named : ~named;
+}
+
+/* ---- all of them -------------------------------------------------------------------------------
+ */
+
 static void read_environment(void) {
-    settings.debug = (int)number("DUET_DEBUG");
-    settings.poison = number("DUET_POISON") != 0;
-    settings.shuffle = (uint64_t)number("DUET_SHUFFLE");
-    settings.fork = number("DUET_FORK") != 0;
-    settings.verify = number("DUET_VERIFY") != 0;
+    settings.debug = (int)number("DUET_DEBUG", 4);
+    settings.poison = number("DUET_POISON", 1);
+    settings.shuffle = (uint64_t)number("DUET_SHUFFLE", INT64_MAX);
+    settings.fork = number("DUET_FORK", 1);
+    settings.verify = number("DUET_VERIFY", 1);
     const char *list = getenv("DUET_PASSES");
-    if (list) strncpy(passes, list, sizeof passes - 1);
+    if (list) passes_off = parse_passes(list);
 }
 
 const duet_settings_t *duet_settings(void) {
@@ -30,23 +79,10 @@ const duet_settings_t *duet_settings(void) {
 
 void duet_setting_passes(const char *list) {
     duet_settings();
-    memset(passes, 0, sizeof passes);
-    if (list) strncpy(passes, list, sizeof passes - 1);
-}
-
-const char *duet_setting_pass_list(void) {
-    duet_settings();
-    return passes;
+    passes_off = list ? parse_passes(list) : 0;
 }
 
 bool duet_setting_pass_on(const char *name) {
     duet_settings();
-    size_t length = strlen(name);
-    bool only = *passes && *passes != '-'; /* a list of names without "-": just these */
-    for (const char *at = passes; *at; at += strcspn(at, ","), at += *at == ',') {
-        bool off = *at == '-';
-        const char *item = at + off;
-        if (strcspn(item, ",") == length && strncmp(item, name, length) == 0) return !off;
-    }
-    return !only;
+    return !(passes_off >> pass_index(name, strlen(name)) & 1);
 }

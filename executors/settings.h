@@ -1,4 +1,5 @@
-/* The DUET_* environment variables that executors obey, read once. */
+/* The DUET_* environment variables that executors obey, read once. A value that is none of those
+ * meant is told in a warning and counts as not given. */
 #ifndef DUET_SETTINGS_H
 #define DUET_SETTINGS_H
 
@@ -15,11 +16,9 @@ typedef struct duet_settings_t {
 
 const duet_settings_t *duet_settings(void);
 
-/* Whether DUET_PASSES ("-fuse,-inplace", or "fuse" alone for only that) leaves a pass on. */
+/* Whether DUET_PASSES ("-fuse,-inplace", or "fuse" alone for only that) leaves a pass of
+ * duet_passes[] on. */
 bool duet_setting_pass_on(const char *name);
-
-/* DUET_PASSES as it was given; "" where it was not. */
-const char *duet_setting_pass_list(void);
 
 /* Replaces DUET_PASSES for this process (NULL: nothing switched); for tests and the ablation. */
 void duet_setting_passes(const char *list);

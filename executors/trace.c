@@ -8,10 +8,15 @@
 
 #include <stdlib.h>
 
+/* Two calls of a function that calls another twice, and so on, are soon more than there is memory
+ * for; this many take a second or, in sub-graphs, some hundred megabytes. */
+enum { MAX_OPS = 1 << 18 };
+
 struct duet_trace {
     duet_graph *graph;
     uint64_t serial; /* what its symbolic tensors carry: never used twice */
-    duet_trace *outer;
+    duet_trace *outer, *outermost;
+    int n_ops;              /* of the outermost: recorded so far, in sub-graphs too */
     duet_tensor_map ids;    /* tensors from outside -> value id + 1 */
     duet_tensor **captured; /* held; of outer traces, in the order of their inputs */
     int n_captured;
@@ -38,6 +43,7 @@ duet_trace *duet_trace_begin(const char *name, bool may_make_variables) {
     static _Atomic uint64_t serials;
     trace->serial = atomic_fetch_add(&serials, 1) + 1;
     trace->outer = duet_thread.trace;
+    trace->outermost = trace->outer ? trace->outer->outermost : trace;
     trace->outer_tapes = duet_thread.tapes;
     duet_thread.tapes = 0;
     trace->outer_check = duet_variable_check;
@@ -148,6 +154,11 @@ static duet_status add_call(duet_trace *trace, duet_tensor **out, const duet_op 
         if (ids[i] < 0) return duet_error_code();
     }
     TRY(op->infer(out_specs, &(duet_op_call){op, attrs, specs, n_in}));
+    CHECK(trace->outermost->n_ops < MAX_OPS, DUET_STATUS_UNSUPPORTED,
+          "function %s: expected at most %d ops in its trace, got more: functions inside it and "
+          "loops are unrolled; duet_while makes one op of a loop",
+          trace->outermost->graph->name, MAX_OPS);
+    trace->outermost->n_ops++;
     int n_out = duet_op_n_out(op, attrs);
     int32_t node = duet_graph_add_node(trace->graph, op, attrs, ids, n_in, out_specs, n_out);
     TRY(duet_graph_ok(trace->graph));

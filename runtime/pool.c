@@ -13,6 +13,7 @@
 #define _GNU_SOURCE
 #include "pool.h"
 #include "clock.h"
+#include "environment.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -82,12 +83,17 @@ static int clamp_threads(long threads) {
     return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : (int)threads;
 }
 
+static pthread_once_t environment_read = PTHREAD_ONCE_INIT; /* a wrong value is told once */
+static int64_t threads_wished;
+static void read_environment(void) {
+    duet_environment_integer(&threads_wished, "DUET_THREADS", 1, MAX_THREADS);
+}
+
 int duet_pool_threads(void) {
     int threads = atomic_load_explicit(&pool.threads, memory_order_relaxed);
     if (threads > 0) return threads;
-    const char *wish = getenv("DUET_THREADS");
-    long asked = wish ? strtol(wish, NULL, 10) : 0;
-    int decided = clamp_threads(asked > 0 ? asked : usable_cpus());
+    pthread_once(&environment_read, read_environment);
+    int decided = clamp_threads(threads_wished ? threads_wished : usable_cpus());
     if (atomic_compare_exchange_strong(&pool.threads, &threads, decided)) return decided;
     return threads;
 }

@@ -67,9 +67,11 @@ static void close_innermost(duet_tensor *const *survivors, int count) {
 }
 
 void duet_scope_close_many(duet_tensor *const *survivors, int count) {
-    if (duet_scope_local.unopened > 0)
+    if (duet_scope_depth() <= duet_scope_local.floor.depth)
+        duet_scope_local.floor.broken = true;
+    else if (duet_scope_local.unopened > 0)
         duet_scope_local.unopened--;
-    else if (duet_scope_local.depth > 0)
+    else
         close_innermost(survivors, count);
 }
 
@@ -79,7 +81,22 @@ duet_tensor *duet_scope_close(duet_tensor *survivor) {
 }
 
 void duet_scope_reset(void) {
-    if (duet_scope_local.depth == 0) release_from(0);
+    if (duet_scope_local.floor.active)
+        duet_scope_local.floor.broken = true;
+    else if (duet_scope_local.depth == 0)
+        release_from(0);
+}
+
+duet_scope_floor duet_scope_protect(void) {
+    duet_scope_floor before = duet_scope_local.floor;
+    duet_scope_local.floor = (duet_scope_floor){.depth = duet_scope_depth(), .active = true};
+    return before;
+}
+
+bool duet_scope_unprotect(duet_scope_floor before) {
+    bool broken = duet_scope_local.floor.broken;
+    duet_scope_local.floor = before;
+    return broken;
 }
 
 int duet_scope_depth(void) { return duet_scope_local.depth + duet_scope_local.unopened; }

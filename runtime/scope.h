@@ -8,7 +8,10 @@
  * scope
  *
  * Below the first open scope lies the thread's root scope: it frees when the thread ends, or at
- * duet_scope_reset(). duet_keep() takes a reference that outlives every scope. */
+ * duet_scope_reset(). duet_keep() takes a reference that outlives every scope.
+ *
+ * The body of a function, cond or while closes what it opens: what was open before it stays open,
+ * and a body that closes more fails. */
 #ifndef DUET_SCOPE_H
 #define DUET_SCOPE_H
 

@@ -5,6 +5,13 @@
 #include "scope.h"
 #include "tensor_inline.h"
 
+/* While a callback runs, the scopes that were open before it are not its to close. */
+typedef struct duet_scope_floor {
+    int depth;   /* so many scopes stay open */
+    bool active; /* a callback runs */
+    bool broken; /* it tried to close one of them */
+} duet_scope_floor;
+
 /* One array of tensors for a thread; a scope is the index at which it begins. */
 typedef struct duet_scope_owned {
     duet_tensor **tensors;
@@ -13,9 +20,15 @@ typedef struct duet_scope_owned {
     int depth, depth_room;
     int unopened; /* scopes that found no memory: they merge with the one around them */
     bool registered;
+    duet_scope_floor floor;
 } duet_scope_owned;
 
 extern _Thread_local duet_scope_owned duet_scope_local;
+
+/* Around a callback: what held before goes back with the second, which tells whether the callback
+ * tried to close a scope that it had not opened. */
+duet_scope_floor duet_scope_protect(void);
+bool duet_scope_unprotect(duet_scope_floor before);
 
 __attribute__((cold)) bool duet_scope_grow(void); /* false with a message */
 

@@ -31,6 +31,8 @@ duet_tensor *duet_tensor_symbol(const duet_spec *spec, uint64_t trace, int32_t v
 _Thread_local bool (*duet_variable_check)(const char *name);
 
 duet_tensor *duet_variable_new(const char *name, const duet_tensor *initial) {
+    if (!initial && duet_error_code() == DUET_OK) /* else that failure made it NULL */
+        duet_fail(DUET_STATUS_ARGUMENT, "variable %s: initial is NULL", name ? name : "");
     if (!initial || (duet_variable_check && !duet_variable_check(name))) return NULL;
     if (!initial->data) {
         duet_fail(DUET_STATUS_STATE, "variable %s: initial value is not available while tracing",

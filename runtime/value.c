@@ -94,8 +94,14 @@ const void *duet_data(const duet_tensor *tensor) {
 
 double duet_item(const duet_tensor *tensor, int64_t index) {
     const void *data = duet_data(tensor);
+    if (!tensor && duet_error_code() == DUET_OK) /* else that failure made it NULL */
+        duet_fail(DUET_STATUS_ARGUMENT, "item: tensor is NULL");
     if (!data) return NAN;
     int64_t count = duet_tensor_count(tensor);
+    if (count == 0) {
+        duet_fail(DUET_STATUS_ARGUMENT, "item: %s has no elements", DUET_SPEC_TEXT(&tensor->spec));
+        return NAN;
+    }
     if (index < 0 || index >= count) {
         duet_fail(DUET_STATUS_ARGUMENT,
                   "item: expected an index from 0 to %" PRId64 " for %s, got %" PRId64, count - 1,

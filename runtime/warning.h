@@ -5,7 +5,8 @@
 
 void duet_warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* `handler` receives every warning from now on (any thread); NULL restores stderr. */
+/* `handler` receives every warning from now on (any thread); NULL restores stderr.
+ * It takes the message and calls nothing of duet's, whose locks may be held meanwhile. */
 void duet_set_warning_handler(void (*handler)(const char *message));
 
 #endif

@@ -2,13 +2,15 @@
 
 #include "core/body.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 const char *duet_attr_kind_name(duet_attr_kind kind) {
     static const char *const names[] = {"none",     "true or false", "an integer",
-                                        "a number", "a dtype",       "integers like [0,1]",
+                                        "a number", "a dtype",       "up to 6 integers like [0,1]",
                                         "text",     "a tensor",      "a sub-graph"};
     return names[kind];
 }
@@ -40,18 +42,23 @@ void duet_attrs_release(duet_attr *attrs, const duet_op *op) {
     }
 }
 
+static bool parse_int(int64_t *out, const char *text, char **end) {
+    errno = 0;
+    *out = strtoll(text, end, 10);
+    return *end != text && errno == 0;
+}
+
 static bool parse_ints(duet_ints *out, const char *text) {
     duet_ints ints = {0};
     bool listed = *text == '[';
     const char *at = text + listed;
-    while (listed && *at == ' ') at++;
+    while (listed && isspace((unsigned char)*at)) at++;
     if (listed && *at == ']') return *out = ints, at[1] == '\0';
     for (;;) {
         char *end;
         if (ints.count == DUET_MAX_RANK) return false;
-        ints.at[ints.count++] = strtoll(at, &end, 10);
-        if (end == at) return false;
-        for (at = end; *at == ' '; at++) {
+        if (!parse_int(&ints.at[ints.count++], at, &end)) return false;
+        for (at = end; isspace((unsigned char)*at); at++) {
         }
         if (!listed) break;
         if (*at == ']') {
@@ -70,7 +77,7 @@ static bool parse_value(duet_attr *out, duet_attr_kind kind, const char *text) {
     case DUET_ATTR_BOOL:
         out->b = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
         return out->b || strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
-    case DUET_ATTR_INT: out->i = strtoll(text, &end, 10); return end != text && *end == '\0';
+    case DUET_ATTR_INT: return parse_int(&out->i, text, &end) && *end == '\0';
     case DUET_ATTR_FLOAT: out->f = strtod(text, &end); return end != text && *end == '\0';
     case DUET_ATTR_DTYPE: return duet_dtype_parse(&out->dtype, text);
     case DUET_ATTR_INTS: return parse_ints(&out->ints, text);
@@ -88,7 +95,7 @@ duet_status duet_attr_parse(duet_attr *attrs, const duet_op *op, const char *nam
         if ((int)strlen(spec->name) == length && strncmp(spec->name, name, (size_t)length) == 0) {
             duet_attr value = {0};
             CHECK(parse_value(&value, spec->kind, text), DUET_STATUS_ARGUMENT,
-                  "%s: attribute %s: expected %s, got \"%s\"", op->name, spec->name,
+                  "%s: attribute %s: expected %s, got \"%.80s\"", op->name, spec->name,
                   duet_attr_kind_name(spec->kind), text);
             attrs[i] = value;
             return DUET_OK;

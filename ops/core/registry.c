@@ -73,7 +73,10 @@ const duet_op *duet_op_find(const char *name) {
     duet_near near = {.name = name};
     for (int i = 0, count = duet_op_count(); i < count; i++)
         duet_near_offer(&near, duet_op_at(i)->name);
-    if (near.nearest)
+    if (near.nearest && near.distance == 0)
+        duet_fail(DUET_STATUS_NOT_FOUND,
+                  "op \"%s\" is not in ops/%s.c: an op has the name of its file", name, name);
+    else if (near.nearest)
         duet_fail(DUET_STATUS_NOT_FOUND, "no op \"%s\"; did you mean \"%s\"?", name, near.nearest);
     else
         duet_fail(DUET_STATUS_NOT_FOUND, "no op \"%s\"; `duet ops` lists them", name);

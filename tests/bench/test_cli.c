@@ -99,6 +99,14 @@ static void tells_about_itself(void **state) {
     assert_fine("help bench op");
     assert_contains(out, "--json FILE");
     assert_contains(out, "attribute=value");
+    static const char *const asked[] = {"bench", "run", "graph", "op", "ops", "info", "help"};
+    for (int i = 0; i < 7; i++) {
+        char arguments[32], first[32];
+        snprintf(arguments, sizeof arguments, "%s %s", asked[i], i % 2 ? "--help" : "-h");
+        snprintf(first, sizeof first, "duet %s ", asked[i]);
+        assert_fine(arguments);
+        assert_memory_equal(out, first, strlen(first));
+    }
     assert_fine("info");
     assert_contains(out, "OpenBLAS");
     assert_fine("ops");
@@ -117,7 +125,11 @@ static void refuses_unknown_words_with_a_near_one(void **state) {
     assert_refused("info now", "info: expected no further words, got \"now\"");
     assert_refused("bench smal_ops", "did you mean \"small_ops\"?");
     assert_refused("bench --jsn x", "unknown option \"--jsn\"; did you mean \"--json\"?");
-    assert_refused("bench --nonsense", "unknown option \"--nonsense\"");
+    assert_refused("bench --nonsense", "unknown option \"--nonsense\"; see `duet help bench`");
+    assert_refused("bench --threads 2 --threads=3", "--threads: expected it once, got it twice");
+    assert_refused("bench small_ops branches small_ops", "each lesson once, got small_ops twice");
+    assert_refused("run small_ops",
+                   "expected a FILE.graph, got \"small_ops\"; `duet graph LESSON`");
     assert_refused("bench --json", "--json: expected a value after it");
     assert_refused("bench --quick=yes", "--quick: expected no value, got \"yes\"");
     assert_refused("bench --quick --full", "expected one of --quick, --full and --lesson");
@@ -125,6 +137,8 @@ static void refuses_unknown_words_with_a_near_one(void **state) {
     assert_refused("bench --threads two", "got \"two\"");
     assert_refused("bench --executor eager,fast", "got \"fast\"");
     assert_refused("bench --executor eager,,hand", "expected names with commas between");
+    assert_refused("bench --executor graph --sweep", "--sweep has rows of its own: expected no");
+    assert_refused("bench --scaling --executor=eager,graph", "--scaling has rows of its own");
     assert_refused("bench --json /nowhere/x.json", "/nowhere/x.json: expected to write there");
     assert_refused("bench small_ops --quick --compare %s/missing.json", "missing.json: expected");
 }
@@ -158,6 +172,8 @@ static void refuses_bad_ops_and_writes_nothing(void **state) {
     assert_refused("op relu x=1 --in " NPY "f4.npy --out %s/y.npy", "no attribute \"x\"");
     assert_refused("op relu x --in " NPY "f4.npy --out %s/y.npy", "expected attribute=value");
     assert_refused("op sum axes=[9] --in " NPY "f4.npy --out %s/y.npy", "expected an axis");
+    assert_refused("op sum axes=[0] axes=[1] --in " NPY "f4.npy --out %s/y.npy",
+                   "sum: attribute axes: expected it once, got it twice");
     assert_refused("op sum axes=one --in " NPY "f4.npy --out %s/y.npy", "integers like [0,1]");
     assert_refused("op reshape --in " NPY "f4.npy --out %s/y.npy", "attribute shape: expected");
     assert_refused("op matmul --in " NPY "f4.npy --in " NPY "f4.npy --out %s/y.npy",
@@ -210,6 +226,51 @@ static void outputs_appear_together_or_not_at_all(void **state) {
     char line[128];
     snprintf(line, sizeof line, "ls %s | grep -q 'npy[.]'", folder);
     assert_int_not_equal(system(line), 0); /* no temporary is left */
+}
+
+/* A line for the shell, in the folder of this run. */
+static void shell(const char *line) {
+    char whole[512];
+    snprintf(whole, sizeof whole, "cd %s && %s", folder, line);
+    if (system(whole) != 0) fail_msg("%s", whole);
+}
+
+#define NEG "op neg --in " NPY "f4.npy --out "
+
+static void replaces_no_file_that_may_not_be_written(void **state) {
+    (void)state;
+    shell("echo old > locked && chmod 444 locked && mkdir inner");
+    assert_refused(NEG "%s/locked", "locked: expected a file that may be written, got a read-only");
+    assert_refused("bench --json %s/locked", "locked: expected a file that may be written");
+    assert_refused(NEG "%s/inner", "inner: expected a file to write, got a directory");
+    assert_refused(NEG "%s/none/", "expected the name of a file to write, got");
+    assert_refused(NEG "''", "expected the name of a file to write, got \"\"");
+    shell("grep -q old locked");
+}
+
+static void writes_behind_links(void **state) {
+    (void)state;
+    shell("mkdir deep && ln -s ../there.npy deep/link && ln -s deep/link far && ln -s ring ring");
+    for (int i = 0; i < 2; i++) { /* where there is nothing yet, and then a file */
+        assert_fine(NEG "%s/far");
+        shell("test -L far && test -L deep/link && test -f there.npy && test ! -L there.npy");
+    }
+    assert_refused(NEG "%s/ring", "ring: expected to write there, got: Too many levels");
+}
+
+/* What was printed before stays; a pipe's reader sees one writer, who comes when all is done. */
+static void writes_pipes_and_its_own_output_where_they_are(void **state) {
+    (void)state;
+    shell("rm -f pipe && mkfifo pipe && (timeout 60 cat pipe > piped &)");
+    assert_int_equal(duet("timeout 60", "bench small_ops --quick --json %s/pipe"), 0);
+    shell("test -p pipe && timeout 60 sh -c 'until grep -q ^} piped; do sleep 0.01; done'");
+    assert_fine("bench small_ops --quick --executor hand --json /dev/stdout");
+    assert_contains(out, "Test 1");
+    assert_contains(out, "\"schema\"");
+    assert_int_equal(duet("", "bench small_ops --quick --executor hand --json /dev/stderr"), 0);
+    assert_contains(err, "\"schema\"");
+    assert_fine(NEG "/dev/stdout | cat > %s/through.npy; cat %s/through.npy");
+    assert_memory_equal(out, "\x93NUMPY", 6);
 }
 
 static double number(const cJSON *object, const char *name) {
@@ -313,6 +374,21 @@ static void runs_all_lessons(void **state) {
     assert_null(strstr(out, "differ"));
 }
 
+static void the_cost_of_tracing_is_of_the_chosen_executors(void **state) {
+    (void)state;
+    assert_fine("bench tracing_cost --quick --executor graph");
+    assert_contains(out, "\n  graph ");
+    assert_contains(out, "a new literal");
+    assert_null(strstr(out, "\n  eager "));
+    assert_null(strstr(out, "paid for itself"));
+    assert_fine("bench tracing_cost --quick --executor eager");
+    assert_contains(out, "\n  eager ");
+    assert_contains(out, "only the graph executor traces");
+    assert_null(strstr(out, "\n  graph "));
+    assert_fine("bench tracing_cost --quick --executor hand");
+    assert_contains(out, "only the graph executor traces");
+}
+
 /* OpenBLAS takes new processors for old ones; the command starts again with what fits. */
 static void says_which_kernels_blas_runs(void **state) {
     (void)state;
@@ -333,9 +409,13 @@ int main(void) {
         cmocka_unit_test(runs_ops_on_files),
         cmocka_unit_test(refuses_bad_ops_and_writes_nothing),
         cmocka_unit_test(outputs_appear_together_or_not_at_all),
+        cmocka_unit_test(replaces_no_file_that_may_not_be_written),
+        cmocka_unit_test(writes_behind_links),
+        cmocka_unit_test(writes_pipes_and_its_own_output_where_they_are),
         cmocka_unit_test(writes_its_figures_as_json),
         cmocka_unit_test(compares_with_older_figures),
         cmocka_unit_test(runs_all_lessons),
+        cmocka_unit_test(the_cost_of_tracing_is_of_the_chosen_executors),
         cmocka_unit_test(says_which_kernels_blas_runs),
     };
     return cmocka_run_group_tests_name("cli", tests, make_folder, remove_folder);

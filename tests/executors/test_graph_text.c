@@ -3,6 +3,8 @@
 #include "expect.h"
 #include "function.h"
 
+#include <math.h>
+
 static char *print(const duet_graph *graph) {
     char *text = NULL;
     size_t size;
@@ -181,36 +183,45 @@ static void expect_fault(const char *text, const char *message) {
         fail_msg("expected \"%s\", got \"%s\" for: %s", message, duet_error_message(), text);
 }
 
+typedef struct text_fault {
+    const char *text, *message;
+} text_fault;
+
+static void expect_faults(const text_fault *faults, int count) {
+    for (int i = 0; i < count; i++) expect_fault(faults[i].text, faults[i].message);
+}
+
 static void faults_say_where_and_what_was_expected(void **state) {
     (void)state;
-    static const struct {
-        const char *text, *message;
-    } faults[] = {
-        {"", "t:1:1: expected \"graph\", got \"the end of the line\""},
+    static const text_fault faults[] = {
+        {"", "t:1:1: expected \"graph\", got the end of the text"},
+        {"\n # nothing\n", "t:3:1: expected \"graph\", got the end of the text"},
         {"grph @g() { return }", "t:1:1: expected \"graph\", got \"grph\""},
         {"graph g() { return }", "t:1:7: expected \"@\", got \"g\""},
         {"graph @g(%0: f32[2) { return %0 }", "t:1:14: expected a type such as f32[2,3]"},
         {"graph @g(%0: f32[2], %0: f32[2]) { return %0 }",
          "t:1:22: expected a new value, got %0 again"},
-        {"graph @g(%x: f32[2]) { return }", "t:1:11: expected a value's number, got \"x:\""},
+        {"graph @g(%x: f32[2]) { return }",
+         "t:1:11: expected a value's number from 0 to 10000000, got \"x:\""},
         {"graph @g(%99999999999: f32[2]) { return }", "t:1:11: expected a value's number"},
         {G "  return %1\n}", "t:2:10: expected a value defined above, got %1"},
         {G "  %1: f32[2,3] = frobnicate(%0)\n  return %1\n}", "t:2:18: no op \"frobnicate\""},
         {G "  %1: f32[2,3] = rleu(%0)\n  return %1\n}", "relu"},
         {G "  %1: f32[3,2] = neg(%0)\n  return %1\n}",
          "t:2:3: expected %1 to be f32[2,3], got f32[3,2]"},
-        {G "  %1: f32[2,3] = add(%0)\n  return %1\n}", "t:2:3: add: expected 2 to 2 inputs, got 1"},
+        {G "  %1: f32[2,3] = add(%0)\n  return %1\n}", "t:2:3: add: expected 2 inputs, got 1"},
         {G "  %1: f32[2,2] = matmul(%0, %0)\n  return %1\n}",
          "t:2:3: matmul: inner dimensions differ"},
         {G "  %1: f32[] = sum(%0) {axis=[0]}\n  return %1\n}",
-         "t:2:24: sum has no attribute \"axis\""},
+         "t:2:24: sum: no attribute \"axis\"; it has axes, keepdims"},
         {G "  %1: f32[] = sum(%0) {keepdims=maybe}\n  return %1\n}",
          "t:2:33: sum: attribute keepdims: expected true or false"},
         {G "  %1: f32[] = sum(%0) {axes=[0], axes=[1]}\n  return %1\n}",
          "t:2:34: sum: \"axes\" is given twice"},
-        {G "  %1: f64[2,3] = cast(%0)\n  return %1\n}", "cast: expected the attribute \"dtype\""},
+        {G "  %1: f64[2,3] = cast(%0)\n  return %1\n}",
+         "t:2:26: cast: expected the attribute \"dtype\""},
         {G "  %1: f32[2] = constant() {value=[1]}\n  return %1\n}",
-         "t:2:36: expected \",\", got \"]\""},
+         "t:2:36: expected 2 numbers for f32[2], got 1"},
         {G "  %1: f32[2] = constant() {value=[1,x]}\n  return %1\n}",
          "t:2:37: expected a number, got \"x"},
         {G "  %1: f32[2,3] = fused(%0) {body=@h}\n  return %1\n}",
@@ -218,10 +229,9 @@ static void faults_say_where_and_what_was_expected(void **state) {
         {G "  %1: f32[2] = variable \"v\"\n  return %1\n}",
          "expected a value, got a variable: read it first"},
         {G "  %1: f32[2,3] = variable \"v\"\n  %2: f32[2,3] = neg(%1)\n  return %2\n}",
-         "must be read first"},
-        {G "  assign(%0, %0)\n  return %0\n}", "is no variable"},
-        {G "  return %0\n", "t:3:1: expected \"}\""},
-        {G "  %1: f32[2,3] = neg(%0\n  return %1\n}", "t:3:3: expected \")\", got \"return\""},
+         "t:3:22: neg: x: expected a value, got a variable: read it first"},
+        {G "  assign(%0, %0)\n  return %0\n}",
+         "t:2:10: assign: variable: expected a variable, got a value"},
         {LOOP(") { %2: f32[9] = constant() {value=[1,2,3,4,5,6,7,8,9]} return %2", "%0, %1"),
          "while_grad: state 0 is f32[2], its gradient f32[9]"},
         {LOOP(") { return %0, %1", "%0, %1"), "while_grad: expected 1 result of gradient, got 2"},
@@ -229,7 +239,90 @@ static void faults_say_where_and_what_was_expected(void **state) {
          "while_grad: expected a gradient for each state"},
         {LOOP(") { return %1", "%0, %2"), "while_grad: state 0 is f32[2], its gradient f32[3]"},
     };
-    for (int i = 0; i < LENGTH(faults); i++) expect_fault(faults[i].text, faults[i].message);
+    expect_faults(faults, LENGTH(faults));
+}
+
+/* What ends too early, goes on too long, or is no type, number or text. */
+static void faults_of_tokens_say_what_came(void **state) {
+    (void)state;
+    static const text_fault faults[] = {
+        {G "  return %0\n", "t:3:1: expected \",\" or \"}\", got the end of the text"},
+        {G "  %1: f32[2,3] = neg(%0\n  return %1\n}",
+         "t:3:3: expected \",\" or \")\", got \"return\""},
+        {G "}\n", "t:2:1: expected an op's name or \"return\", got \"}\""},
+        {G "  return %0\n  %1: f32[2,3] = neg(%0)\n}",
+         "t:3:3: expected \",\" or \"}\", got \"%1:\""},
+        {G "  return %0\n}\njunk", "t:4:1: expected \"graph\", got \"junk\""},
+        {G "  return %0\n}\n" G "  return %0\n}",
+         "t:4:8: expected a new graph's name, got @g again"},
+        {"graph @g(%0: f32[-2]) { return %0 }", "t:1:14: expected a type such as f32[2,3] (f32, "
+                                                "f64, i32 or bool; up to 6 dimensions), got "
+                                                "\"f32[-2]\""},
+        {"graph @g(%0: f32[1,1,1,1,1,1,1]) { return %0 }", "got \"f32[1,1,1,1,1,1,1]\""},
+        {G "  %1: f32[] = sum(%0) {axes=[99999999999999999999]}\n  return %1\n}",
+         "t:2:29: sum: attribute axes: expected up to 6 integers like [0,1], got \"[9999999999"},
+        {G "  %1: f32[] = sum(%0) {axes=[0\n  return %1\n}",
+         "t:2:29: sum: attribute axes: expected"},
+        {G "  %1: f32[2] = constant() {value=[1,2,3]}\n  return %1\n}",
+         "t:2:38: expected \"]\" behind 2 numbers for f32[2], got \",\""},
+        {G "  %1: f32[9999999999,9999999999] = constant() {value=[1]}\n  return %1\n}",
+         "has more bytes than a program can address"},
+        {G "  %1: f32[?] = variable \"v\"\n  return %0\n}", "t:2:24: expected every dimension"},
+        {G "  %1: f32[2] = variable v\n  return %0\n}",
+         "t:2:25: expected a text in quotes, got \"v"},
+        {G "  %1: f32[2] = variable \"v\n  return %0\n}",
+         "t:2:27: expected \" behind the text, got the end of the line"},
+    };
+    expect_faults(faults, LENGTH(faults));
+}
+
+/* A constant of `type` with those elements, the first of which is at t:1:%d. */
+static void expect_wrong_number(const char *type, const char *elements, const char *message) {
+    char text[256], where[256];
+    int at = snprintf(text, sizeof text, "graph @g() { %%0: %s = constant() {value=[", type) + 1;
+    snprintf(text + at - 1, sizeof text - (size_t)at, "%s]} return %%0 }", elements);
+    snprintf(where, sizeof where, "t:1:%d: expected %s", at, message);
+    expect_fault(text, where);
+}
+
+static void a_number_is_one_that_its_type_has(void **state) {
+    (void)state;
+    expect_wrong_number("bool[1]", "7", "true or false, 1 or 0, got \"7\"");
+    expect_wrong_number("bool[1]", "nan", "true or false, 1 or 0, got \"nan\"");
+    expect_wrong_number("bool[1]", "truely", "true or false, 1 or 0, got \"truely\"");
+    expect_wrong_number("f32[1]", "1e39", "a number that f32 can hold, or inf, got \"1e39\"");
+    expect_wrong_number("f64[1]", "-1e309", "a number that f64 can hold, or inf, got \"-1e309\"");
+    expect_wrong_number("f32[1]", "\1\xff", "a number, got \"??\"");
+    expect_fault("graph @g() { %0: f32[?] = constant() {value=[1]} return %0 }",
+                 "t:1:45: expected every dimension to be a number here, got f32[?]");
+    duet_graph *graph =
+        duet_graph_parse("graph @g() { %0: bool[4] = constant() {value=[true, false,1,0]}\n"
+                         "%1: f32[3] = constant() {value=[inf, -INF, nan]} return %0, %1 }",
+                         "t");
+    assert_non_null(graph);
+    const duet_tensor *flags = graph->nodes[0].attrs[0].tensor;
+    const float *numbers = duet_data(graph->nodes[1].attrs[0].tensor);
+    assert_memory_equal(flags->data, ((uint8_t[]){1, 0, 1, 0}), 4);
+    assert_true(numbers[0] > 0 && isinf(numbers[0]) && numbers[1] < 0 && isinf(numbers[1]));
+    assert_true(isnan(numbers[2]));
+    duet_graph_free(graph);
+}
+
+/* Line ends of any editor, blanks between any two tokens, and a mark at the begin of the file. */
+static void blanks_mean_nothing(void **state) {
+    (void)state;
+    duet_graph *plain = duet_graph_parse(
+        "graph @g(%0: f32[2,3]) {\n  %1: f32[1,3] = sum(%0) {axes=[0], keepdims=true}\n"
+        "  return %1\n}\n",
+        "t");
+    duet_graph *spaced = duet_graph_parse("\xef\xbb\xbfgraph @g ( %0 : f32[2,3] ) {\r\n%1 : "
+                                          "f32[1,3]\r\n= sum ( %0 ) { axes = [ 0\r\n] ,"
+                                          " keepdims = true\r\n}\r\nreturn\r\n%1 }",
+                                          "t");
+    if (!plain || !spaced) fail_msg("%s", duet_error_message());
+    assert_true(duet_graph_equal(plain, spaced));
+    duet_graph_free(plain);
+    duet_graph_free(spaced);
 }
 
 static void an_i32_is_told_exactly(void **state) {
@@ -244,7 +337,7 @@ static void an_i32_is_told_exactly(void **state) {
     for (int i = 0; i < LENGTH(faults); i++) {
         char text[128], message[128];
         snprintf(text, sizeof text, "%s%s]} return %%1 }", start, faults[i].values);
-        snprintf(message, sizeof message, "t:1:%d: %s %s", (int)sizeof start + faults[i].column,
+        snprintf(message, sizeof message, "t:1:%d: %s \"%s\"", (int)sizeof start + faults[i].column,
                  range, faults[i].got);
         expect_fault(text, message);
     }
@@ -326,6 +419,9 @@ int main(void) {
         TEST(odd_names_come_back),
         TEST(equality_is_of_meaning),
         TEST(faults_say_where_and_what_was_expected),
+        TEST(faults_of_tokens_say_what_came),
+        TEST(a_number_is_one_that_its_type_has),
+        TEST(blanks_mean_nothing),
         TEST(an_i32_is_told_exactly),
         TEST(bodies_nest_so_deep_and_no_deeper),
         TEST(full_converts_to_integers_as_cast_does),

@@ -1,5 +1,6 @@
 /* A body that turns to the function it is traced or run for: what would change that one is refused,
- * what only asks is answered. Each of these once waited for a lock that its own thread held. */
+ * what only asks is answered. Each of these once waited for a lock that its own thread held. And
+ * one that closes scopes which are not its own. */
 #include "expect.h"
 
 #include <unistd.h>
@@ -111,13 +112,108 @@ static void a_body_may_ask_of_its_function(void **state) {
     }
 }
 
+/* ---- scopes ------------------------------------------------------------------------------------
+ */
+
+static duet_status closing(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    duet_scope_open();
+    out[0] = duet_scope_close(duet_neg(in[0]));
+    duet_scope_close(NULL);
+    duet_scope_close(out[0]);
+    return DUET_OK;
+}
+
+static duet_status resetting(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    duet_scope_reset();
+    out[0] = duet_neg(in[0]);
+    return DUET_OK;
+}
+
+static duet_status opening(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    duet_scope_open();
+    duet_scope_open();
+    out[0] = duet_neg(in[0]);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status never(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)in, (void)user;
+    out[0] = duet_full(SHAPE(), DUET_BOOL, 0);
+    return out[0] ? DUET_OK : duet_error_code();
+}
+
+static duet_status closing_branch(duet_tensor **out, duet_tensor *const *in, void *user) {
+    return duet_cond(out, 1, duet_equal(in[0], in[0]), closing, opening, in, 1, user);
+}
+
+static duet_status closing_condition(duet_tensor **out, duet_tensor *const *in, void *user) {
+    return duet_while(out, closing, opening, in, 1, user);
+}
+
+static duet_status closing_loop(duet_tensor **out, duet_tensor *const *in, void *user) {
+    (void)user;
+    return duet_while(out, never, closing, in, 1, NULL);
+}
+
+/* A few scopes deep, or in the root scope, of which a body must not be able to free anything. */
+static void expect_scopes_kept(duet_callback body, bool eagerly, int deep, const char *message) {
+    duet_tensor *out, *x, *before = duet_full(SHAPE(), DUET_F32, 7);
+    for (int i = 0; i < deep; i++) duet_scope_open();
+    x = duet_full(SHAPE(), DUET_F32, 5);
+    int depth = duet_scope_depth();
+    bool was = duet_run_eagerly(eagerly);
+    duet_function *f = duet_function_new("f", body, 1, 1, NULL);
+    duet_status status = duet_call(f, &out, &x);
+    duet_run_eagerly(was);
+    assert_int_equal(duet_scope_depth(), depth);
+    EXPECT(x, 5);
+    EXPECT(before, 7);
+    assert_int_equal(status, message ? DUET_STATUS_STATE : DUET_OK);
+    if (message) EXPECT_ERROR(DUET_STATUS_STATE, message);
+    if (message)
+        assert_null(out);
+    else
+        EXPECT(out, -5);
+    duet_function_free(f);
+    for (int i = 0; i < deep; i++) duet_scope_close(NULL);
+}
+
+static void a_body_closes_no_scope_but_its_own(void **state) {
+    (void)state;
+    static const struct {
+        duet_callback body;
+        const char *message;
+    } cases[] = {
+        {closing, "function f: its body closed scopes that it had not opened"},
+        {resetting, "function f: its body closed scopes that it had not opened"},
+        {closing_branch, "cond: its then branch closed scopes that it had not opened"},
+        {closing_condition, "while: its condition closed scopes that it had not opened"},
+        {opening, NULL},
+    };
+    for (int i = 0; i < LENGTH(cases); i++)
+        for (int way = 0; way < 6; way++)
+            expect_scopes_kept(cases[i].body, way & 1, way / 2, cases[i].message);
+    expect_scopes_kept(closing_loop, false, 1, "while: its body closed scopes"); /* if traced */
+    duet_scope_close(NULL); /* the test's own: now the same at the root */
+    expect_scopes_kept(closing, true, 0, cases[0].message);
+    expect_scopes_kept(resetting, true, 0, cases[1].message);
+    duet_tensor *x = duet_full(SHAPE(), DUET_F32, 5), *out;
+    assert_int_equal(duet_cond(&out, 1, duet_equal(x, x), resetting, opening, &x, 1, NULL),
+                     DUET_STATUS_STATE);
+    EXPECT_ERROR(DUET_STATUS_STATE, "cond: its then branch closed scopes");
+    EXPECT(x, 5);
+    duet_scope_open();
+}
+
 int main(void) {
     alarm(60); /* a deadlock is a failure, not a wait */
     const struct CMUnitTest tests[] = {
-        TEST(a_body_cannot_clear_its_function),
-        TEST(a_body_cannot_free_its_function),
-        TEST(a_body_cannot_declare_its_function),
-        TEST(a_body_may_ask_of_its_function),
+        TEST(a_body_cannot_clear_its_function),   TEST(a_body_cannot_free_its_function),
+        TEST(a_body_cannot_declare_its_function), TEST(a_body_may_ask_of_its_function),
+        TEST(a_body_closes_no_scope_but_its_own),
     };
     return cmocka_run_group_tests_name("inside a body", tests, NULL, NULL);
 }

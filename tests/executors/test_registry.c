@@ -326,6 +326,7 @@ static void test_descriptors(void **state) {
             op->attrs[0].kind == DUET_ATTR_BODY || op->attrs[0].kind == DUET_ATTR_TENSOR;
         if (!op->doc || !op->infer || !op->run || (!op->samples[0] && !takes_body))
             FAIL(op, "descriptor", "expected doc, infer, run and samples");
+        if (duet_op_find(op->name) != op) FAIL(op, "descriptor", "%s", duet_error_message());
         if (*only) printf("covered: %s\n", op->name);
     }
     for (char **name = only; *name; name++) assert_non_null(duet_op_find(*name));
@@ -358,14 +359,46 @@ static void test_descriptors_that_are_refused(void **state) {
     duet_error_clear();
 }
 
+static void expect_not_found(const char *name, const char *message) {
+    duet_error_clear();
+    assert_null(duet_op_find(name));
+    assert_int_equal(duet_error_code(), DUET_STATUS_NOT_FOUND);
+    assert_string_equal(duet_error_message(), message);
+}
+
+static duet_op own; /* registered for the rest of the process */
+
+static void test_names_that_are_not_there(void **state) {
+    (void)state;
+    expect_not_found("rellu", "no op \"rellu\"; did you mean \"relu\"?");
+    expect_not_found("Relu", "no op \"Relu\"; did you mean \"relu\"?");
+    expect_not_found("matmull", "no op \"matmull\"; did you mean \"matmul\"?");
+    expect_not_found("relu ", "no op \"relu \"; did you mean \"relu\"?");
+    expect_not_found("ad", "no op \"ad\"; did you mean \"add\"?");
+    expect_not_found("convolution", "no op \"convolution\"; `duet ops` lists them");
+    expect_not_found("", "no op \"\"; `duet ops` lists them");
+    expect_not_found("zebrq", "no op \"zebrq\"; `duet ops` lists them");
+    own = *duet_op_find("add");
+    own.name = "zebra";
+    assert_int_equal(duet_op_register(&own), DUET_OK);
+    expect_not_found("zebrq", "no op \"zebrq\"; did you mean \"zebra\"?");
+    assert_ptr_equal(duet_op_find("zebra"), &own);
+    duet_error_clear();
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     only = argv + 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_descriptors),    cmocka_unit_test(test_eager_equals_graph),
-        cmocka_unit_test(test_special_values), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_gradients),      cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_guards),         cmocka_unit_test(test_descriptors_that_are_refused),
+        cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_eager_equals_graph),
+        cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_guards),
+        cmocka_unit_test(test_descriptors_that_are_refused),
+        cmocka_unit_test(test_names_that_are_not_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
