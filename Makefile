@@ -91,6 +91,11 @@ $(OBJ)/%.o: %.c $(STAMP)
 	$(Q)$(CC) $(FLAGS) $(INC_$(call layer_of,$*)) -MMD -MP -c $< -o $@
 
 $(OBJ)/bench/hand/train_step.o $(OBJ)/bench/peak.o: private FLAGS += -ffp-contract=fast
+ifdef SAN
+# At -O1 the tiles of a product stay in memory, each access with its checks: the lessons take
+# minutes. The f64 products, made from the same source, are slow there and quick to compile.
+$(OBJ)/ops/kernels/gemm_f32.o: private FLAGS += -O2
+endif
 
 # Two pointers joined in a vector register to be stored as one are slow to read back singly: joining
 # them made an eager call 4 to 6 % slower.

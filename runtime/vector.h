@@ -35,6 +35,14 @@
 #define DUET_VECTOR_BYTES (4 * DUET_VL)
 #define DUET_ALWAYS_INLINE static inline __attribute__((always_inline))
 
+/* For what is used at hundreds of places. Under a sanitizer it stays a function: its checks in a
+ * copy at each place find nothing more, and take minutes to compile. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define DUET_INLINE_IF_FAST static __attribute__((noinline, unused))
+#else
+#define DUET_INLINE_IF_FAST DUET_ALWAYS_INLINE
+#endif
+
 /* For loops over the registers of a tile: the arrays must dissolve into registers. */
 #ifdef __clang__
 #define DUET_UNROLL _Pragma("clang loop unroll(full)")

@@ -183,7 +183,7 @@ static void a_tensor_is_watched_by_one_tape_only(void **state) {
  */
 
 typedef struct twins {
-    char names[CALLS][16];
+    char names[CALLS][24];
     duet_op ops[THREADS][CALLS]; /* for each thread one of each name */
     _Atomic int registered[CALLS];
 } twins;
