@@ -99,41 +99,46 @@ static bool forced;
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    /* What C[i,j] should be, and the size of the terms that its rounding error is measured by. */ \
-    static double expected_f##bits(const case_f##bits *t, int64_t i, int64_t j, double *size) {    \
+    /* Products as naive sums, and the sizes of terms that their errors are measured by. */        \
+    static void sum_naively_f##bits(double *sums, double *sizes, const case_f##bits *t) {          \
         const duet_gemm_shape *s = &t->shape;                                                      \
         int64_t lda = s->lda ? s->lda : s->trans_a ? s->m : s->k;                                  \
         int64_t ldb = s->ldb ? s->ldb : s->trans_b ? s->k : s->n;                                  \
-        double sum = 0;                                                                            \
-        *size = 0;                                                                                 \
-        for (int64_t p = 0; p < s->k; p++) {                                                       \
-            double product = (double)t->a[s->trans_a ? p * lda + i : i * lda + p] *                \
-                             (double)t->b[s->trans_b ? j * ldb + p : p * ldb + j];                 \
-            sum += product;                                                                        \
-            *size += fabs(product);                                                                \
+        for (int64_t at = 0; at < s->m * s->n; at++) {                                             \
+            int64_t i = at / s->n, j = at % s->n;                                                  \
+            double sum = 0, size = 0;                                                              \
+            for (int64_t p = 0; p < s->k; p++) {                                                   \
+                double product = (double)t->a[s->trans_a ? p * lda + i : i * lda + p] *            \
+                                 (double)t->b[s->trans_b ? j * ldb + p : p * ldb + j];             \
+                sum += product;                                                                    \
+                size += fabs(product);                                                             \
+            }                                                                                      \
+            sums[at] = sum, sizes[at] = size;                                                      \
         }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    /* What C[i,j] should be when the product there is `sum`. */                                   \
+    static double expected_f##bits(const case_f##bits *t, int64_t i, int64_t j, double sum) {      \
         if (t->epilogue.bias) sum += (double)t->bias[j];                                           \
         if (t->epilogue.relu) sum = sum < 0 ? 0 : sum;                                             \
         if (t->epilogue.gate && !(t->gate[i * t->ldc + j] > 0)) sum = 0;                           \
         if (t->epilogue.rate)                                                                      \
             sum = (double)(real)noise(77 + (uint64_t)(i * 1000 + j)) - (double)t->rate * sum;      \
-        *size += 2;                                                                                \
         return sum;                                                                                \
     }                                                                                              \
                                                                                                    \
-    static void check_f##bits(const case_f##bits *t) {                                             \
+    static void check_f##bits(const case_f##bits *t, const double *sums, const double *sizes) {    \
+        const duet_gemm_shape *s = &t->shape;                                                      \
         check_guards_f##bits(t);                                                                   \
-        for (int64_t i = 0; i < t->shape.m; i++) {                                                 \
-            for (int64_t j = 0; j < t->shape.n; j++) {                                             \
-                double size, want = expected_f##bits(t, i, j, &size);                              \
-                double got = (double)t->c[i * t->ldc + j];                                         \
-                double allowed = epsilon * size * (2 + sqrt((double)t->shape.k));                  \
-                if (!(fabs(got - want) <= allowed))                                                \
-                    fail_msg("[%lld,%lld,%lld] ta %d tb %d: C[%lld,%lld] is %.9g, not %.9g",       \
-                             (long long)t->shape.m, (long long)t->shape.n, (long long)t->shape.k,  \
-                             t->shape.trans_a, t->shape.trans_b, (long long)i, (long long)j, got,  \
-                             want);                                                                \
-            }                                                                                      \
+        for (int64_t at = 0; at < s->m * s->n; at++) {                                             \
+            int64_t i = at / s->n, j = at % s->n;                                                  \
+            double want = expected_f##bits(t, i, j, sums[at]);                                     \
+            double got = (double)t->c[i * t->ldc + j];                                             \
+            double allowed = epsilon * (sizes[at] + 2) * (2 + sqrt((double)s->k));                 \
+            if (!(fabs(got - want) <= allowed))                                                    \
+                fail_msg("[%lld,%lld,%lld] ta %d tb %d: C[%lld,%lld] is %.9g, not %.9g",           \
+                         (long long)s->m, (long long)s->n, (long long)s->k, s->trans_a,            \
+                         s->trans_b, (long long)i, (long long)j, got, want);                       \
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
@@ -170,21 +175,25 @@ static bool forced;
     }                                                                                              \
                                                                                                    \
     /* All epilogues, with a gate the plain one and the longest: right, and with the same bits as  \
-     * passes over the plain product. */                                                           \
+     * passes over the plain product. All have the same operands, so one naive sum does. */        \
     static void check_epilogues_f##bits(duet_gemm_shape shape) {                                   \
-        real *want = malloc((size_t)(shape.m * shape.n + 1) * sizeof(real));                       \
-        assert_non_null(want);                                                                     \
+        size_t count = (size_t)(shape.m * shape.n) + 1;                                            \
+        real *want = malloc(count * sizeof *want);                                                 \
+        double *sums = malloc(2 * count * sizeof *sums), *sizes = sums + count;                    \
+        assert_true(want != NULL && sums != NULL);                                                 \
         for (int steps = 0; steps < 16; steps += steps < 8 ? 1 : 7) {                              \
             case_f##bits t;                                                                        \
             make_f##bits(&t, shape, steps & 1, steps & 2, steps & 4);                              \
             if (steps & 8) t.epilogue.gate = t.gate;                                               \
+            if (steps == 0) sum_naively_f##bits(sums, sizes, &t);                                  \
             run_in_passes_f##bits(&t, want);                                                       \
             run_f##bits(&t);                                                                       \
-            check_f##bits(&t);                                                                     \
+            check_f##bits(&t, sums, sizes);                                                        \
             check_bits_f##bits(&t, want, "epilogue");                                              \
             drop_f##bits(&t);                                                                      \
         }                                                                                          \
         free(want);                                                                                \
+        free(sums);                                                                                \
     }
 
 DEFINE(float, 32, 6e-8)
