@@ -10,12 +10,15 @@
 
 extern const duet_op duet_op_add, duet_op_broadcast_like;
 
-/* One recorded call; holds its tensors and attributes. tensors: inputs, then outputs. */
+/* One recorded call; holds its attributes, its outputs and those inputs that the tape does not hold
+ * already, as another call's outputs: a reference costs a locked instruction, and another one when
+ * it goes. tensors: inputs, then outputs. */
 typedef struct entry {
     const duet_op *op;
     duet_attr *attrs; /* NULL where the op has none */
     int n_in, n_out;
     uint64_t followed; /* bit i: input i was followed */
+    uint64_t held;     /* bit i: input i is held by this entry */
     duet_tensor *tensors[];
 } entry;
 
@@ -34,11 +37,15 @@ static void follow(const duet_tape *tape, duet_tensor *t) {
     atomic_fetch_or_explicit(&t->tapes, tape_bit(tape), memory_order_relaxed);
 }
 
+/* Is watched or came out of a recorded call: so the tape holds it until it forgets all. */
+static bool has_bit(const duet_tape *tape, const duet_tensor *t) {
+    return atomic_load_explicit(&t->tapes, memory_order_relaxed) & tape_bit(tape);
+}
+
 /* Integers and bools have no gradient, so nothing is followed through them. */
 static bool is_followed(const duet_tape *tape, const duet_tensor *t) {
     if (!duet_dtype_is_float(duet_tensor_dtype(t))) return false;
-    return (t->flags & DUET_TENSOR_VARIABLE) ||
-           (atomic_load_explicit(&t->tapes, memory_order_relaxed) & tape_bit(tape));
+    return (t->flags & DUET_TENSOR_VARIABLE) || has_bit(tape, t);
 }
 
 /* ---- a tape's life ---------------------------------------------------------------------- */
@@ -115,7 +122,8 @@ static void unfollow(const duet_tape *tape, duet_tensor *t) {
 static void forget(duet_tape *tape) {
     for (int64_t i = 0; i < tape->count; i++) {
         entry *e = tape->entries[i];
-        for (int j = 0; j < e->n_in; j++) duet_release(e->tensors[j]);
+        for (uint64_t held = e->held; held; held &= held - 1)
+            duet_release(e->tensors[__builtin_ctzll(held)]);
         for (int j = 0; j < e->n_out; j++) unfollow(tape, e->tensors[e->n_in + j]);
         if (e->attrs) {
             duet_attrs_release(e->attrs, e->op);
@@ -176,7 +184,12 @@ static duet_status append(duet_tape *tape, const duet_op *op, const duet_attr *a
         }
         duet_attrs_copy(e->attrs, op, attrs);
     }
-    for (int i = 0; i < n_in; i++) e->tensors[i] = duet_keep(in[i]);
+    for (int i = 0; i < n_in; i++) {
+        e->tensors[i] = in[i];
+        if (has_bit(tape, in[i])) continue;
+        duet_keep(in[i]);
+        e->held |= (uint64_t)1 << i;
+    }
     for (int i = 0; i < n_out; i++) e->tensors[n_in + i] = hold_result(tape, out[i]);
     tape->entries[tape->count++] = e;
     return DUET_OK;
