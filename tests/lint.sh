@@ -18,6 +18,8 @@ sources() { find "$1" -name "$2" | sort; }
 texts() { find "$@" \( -name '*.[ch]' -o -name '*.inc' \) 2>/dev/null | sort; }
 all=$(texts $layers) # what is included in pieces (*.inc) compiles with its includers only
 
+flags="$(setting FLAGS) -Werror -fsyntax-only"
+
 # Every source with the include paths of its layer only, several at a call. gcc also reads every
 # header by itself; what clang has to say about one it says where it is included.
 for compiler in gcc clang; do
@@ -26,7 +28,7 @@ for compiler in gcc clang; do
         continue
     }
     for layer in $layers; do
-        command="$compiler $(setting FLAGS) $(setting "INC_$layer") -Werror -fsyntax-only"
+        command="$compiler $flags $(setting "INC_$layer")"
         complaint="$compiler has something to say about $layer"
         sources $layer '*.c' | xargs -P "$jobs" -n 8 $command || fail "$complaint"
         [ $compiler = gcc ] || continue

@@ -360,8 +360,7 @@ static void compares_with_older_figures(void **state) {
     assert_true(exists("new.json"));
 }
 
-/* All lessons, as the text has them: calls and repeats, and nothing that differs between executors.
- */
+/* All lessons, in the fewest calls that there are: nothing differs between executors. */
 static void runs_all_lessons(void **state) {
     (void)state;
     assert_measured("", "bench --quick");
