@@ -37,7 +37,7 @@ static duet_status measure_shape(report *r, trial *t) {
     static measurement results[2];
     const contender both[] = {{"duet", t, by_duet, NULL, NULL},
                               {"OpenBLAS", t, by_blas, NULL, NULL}};
-    const measure_plan plan = {0, r->mode == MODE_FULL ? 100 : 5, 2e5, 400e6};
+    const measure_plan plan = {0, r->mode == MODE_FULL ? MAX_REPEATS : 5, 5e5, 400e6};
     const bench_clock clock = real_clock();
     double flops = 2.0 * (double)t->m * (double)t->n * (double)t->k, peak = peak_gflops(1);
     TRY(measure(results, both, 2, &plan, &clock));

@@ -12,7 +12,7 @@ measure_plan report_plan(const report *r, const lesson *l) {
     static const double MS = 1e6;
     switch (r->mode) {
     case MODE_QUICK: return (measure_plan){0, 5, 1 * MS, 50 * MS};
-    case MODE_FULL: return (measure_plan){0, 100, 10 * MS, 4000 * MS};
+    case MODE_FULL: return (measure_plan){0, MAX_REPEATS, 10 * MS, 4000 * MS};
     case MODE_LESSON: return (measure_plan){l->number, l->repeats, 0, 0};
     case MODE_NORMAL: break;
     }
