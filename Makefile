@@ -92,9 +92,8 @@ $(OBJ)/%.o: %.c $(STAMP)
 
 $(OBJ)/bench/hand/train_step.o $(OBJ)/bench/peak.o: private FLAGS += -ffp-contract=fast
 ifdef SAN
-# At -O1 the tiles of a product stay in memory, each access with its checks: the lessons take
-# minutes. The f64 products, made from the same source, are slow there and quick to compile.
-$(OBJ)/ops/kernels/gemm_f32.o: private FLAGS += -O2
+# At -O1 the tiles of a product stay in memory, each access with its checks: tests take minutes.
+$(OBJ)/ops/kernels/gemm_f32.o $(OBJ)/ops/kernels/gemm_f64.o: private FLAGS += -O2
 endif
 
 # Two pointers joined in a vector register to be stored as one are slow to read back singly: joining
