@@ -325,11 +325,39 @@ static void operands_broadcast(void **state) {
     each_op(check_broadcasts);
 }
 
+/* ---- three operands of whole vectors: no op of duet's has that, an op of a user's may ---------
+ */
+
+extern const duet_op duet_op_three;
+#define NAME three
+#define ARITY 3
+#define EXPR EXP(x) + y *z
+#define FLOAT_ONLY
+#define WHOLE_VECTORS
+#include "kernels/elementwise.inc"
+const duet_op duet_op_three = {.name = "three", .n_in = 3, DUET_ELEMENTWISE(three)};
+
+static void whole_vectors_of_three_operands(void **state) {
+    (void)state;
+    double x[MOST], y[MOST], z[MOST], out[MOST];
+    for (int i = 0; i < MOST; i++) x[i] = noise((uint64_t)i), y[i] = i, z[i] = 3 - i;
+    for (int scalars = 0; scalars < 7; scalars++)
+        for (int n = 1; n <= MOST; n++) {
+            duet_op_three.elementwise->code[DUET_F64].loops[scalars](out, x, y, z, n);
+            for (int i = 0; i < n; i++) {
+                double a = y[scalars & 2 ? 0 : i], b = z[scalars & 4 ? 0 : i];
+                double want = exp(x[scalars & 1 ? 0 : i]) + a * b;
+                assert_true(fabs(out[i] - want) <= 1e-14 * (1 + fabs(want)));
+            }
+        }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(every_form_is_right_at_every_length),
         TEST(the_output_may_lie_on_an_operand),
         TEST(operands_broadcast),
+        TEST(whole_vectors_of_three_operands),
     };
     return cmocka_run_group_tests_name("elementwise_forms", tests, map_areas, NULL);
 }
