@@ -97,7 +97,7 @@ $(OBJ)/ops/kernels/gemm_f32.o $(OBJ)/ops/kernels/gemm_f64.o: private FLAGS += -O
 endif
 
 # Two pointers joined in a vector register to be stored as one are slow to read back singly: joining
-# them made an eager call 4 to 6 % slower.
+# them made small_ops, eager, 3.5 % slower.
 $(OBJ)/executors/eager.o: private FLAGS += -fno-tree-slp-vectorize
 
 $(DIR)/lib%.a:
