@@ -72,14 +72,12 @@ duet_tape *duet_tape_new(bool persistent) {
         duet_fail(DUET_STATUS_STATE, "tape: there are 64 tapes already; free some");
         return NULL;
     }
-    duet_tape *tape = calloc(1, sizeof *tape);
+    duet_tape *tape = duet_memory_alloc(sizeof *tape);
     if (!tape) {
         free_slot(slot);
-        duet_fail(DUET_STATUS_MEMORY, "tape: no memory");
         return NULL;
     }
-    tape->persistent = persistent;
-    tape->slot = slot;
+    *tape = (duet_tape){.persistent = persistent, .slot = slot};
     duet_thread.slots[slot] = tape;
     duet_thread.tapes |= tape_bit(tape);
     return tape;
@@ -143,7 +141,7 @@ void duet_tape_free(duet_tape *tape) {
     free_slot(tape->slot);
     duet_memory_free(tape->entries, (size_t)tape->room * sizeof *tape->entries);
     free(tape->watched);
-    free(tape);
+    duet_memory_free(tape, sizeof *tape);
 }
 
 /* ---- recording ----------------------------------------------------------------------------- */
@@ -216,39 +214,44 @@ bool duet_tape_follows(duet_tensor *const *tensors, int count) {
 
 /* ---- the way back --------------------------------------------------------------------------- */
 
-/* Adds `grad` to what is known of d target / d `x`. */
-static duet_status accumulate(duet_tensor_map *grads, duet_tensor *x, duet_tensor *grad) {
-    void **slot = duet_tensor_map_at(grads, x);
-    CHECK(slot, DUET_STATUS_MEMORY, "gradient: no memory");
-    duet_tensor *sum = *slot ? duet_apply2(&duet_op_add, *slot, grad) : grad;
-    if (!sum) return duet_error_code();
-    *slot = sum;
+/* Every tensor that depends on a source has a place here, which holds d target / d tensor, or NULL
+ * as long as nothing has come back to it. */
+typedef duet_tensor_map gradients;
+
+static duet_status add_place(gradients *grads, const duet_tensor *t) {
+    CHECK(duet_tensor_map_at(grads, t), DUET_STATUS_MEMORY, "gradient: no memory");
     return DUET_OK;
 }
 
 /* Which of the entry's followed inputs depend on a source; its outputs then depend on one too. */
-static duet_status mark_dependent(uint64_t *needs, duet_tensor_map *dependent, const entry *e) {
+static duet_status mark_dependent(uint64_t *needs, gradients *grads, const entry *e) {
     *needs = 0;
-    for (int i = 0; i < e->n_in; i++)
-        if ((e->followed >> i & 1) && duet_tensor_map_find(dependent, e->tensors[i]))
-            *needs |= (uint64_t)1 << i;
-    if (!*needs) return DUET_OK;
-    for (int i = 0; i < e->n_out; i++) {
-        void **slot = duet_tensor_map_at(dependent, e->tensors[e->n_in + i]);
-        CHECK(slot, DUET_STATUS_MEMORY, "gradient: no memory");
-        *slot = e->tensors[e->n_in + i];
+    for (uint64_t left = e->followed; left; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+        if (duet_tensor_map_find(grads, e->tensors[i])) *needs |= (uint64_t)1 << i;
     }
+    for (int i = 0; *needs && i < e->n_out; i++) TRY(add_place(grads, e->tensors[e->n_in + i]));
     return DUET_OK;
 }
 
-static duet_status back_through(duet_tensor_map *grads, const entry *e, uint64_t needs) {
-    duet_tensor *out_grads[DUET_MAX_OUTPUTS], *in_grads[DUET_MAX_INPUTS] = {NULL};
+static duet_status accumulate(const gradients *grads, const duet_tensor *x, duet_tensor *grad) {
+    void **place = duet_tensor_map_find(grads, x);
+    duet_tensor *sum = *place ? duet_apply2(&duet_op_add, *place, grad) : grad;
+    if (!sum) return duet_error_code();
+    *place = sum;
+    return DUET_OK;
+}
+
+static duet_status back_through(const gradients *grads, const entry *e, uint64_t needs) {
+    duet_tensor *out_grads[DUET_MAX_OUTPUTS], *in_grads[DUET_MAX_INPUTS];
     bool reached = false;
+    if (!needs) return DUET_OK;
     for (int i = 0; i < e->n_out; i++) {
-        out_grads[i] = duet_tensor_map_find(grads, e->tensors[e->n_in + i]);
+        out_grads[i] = *duet_tensor_map_find(grads, e->tensors[e->n_in + i]);
         reached |= out_grads[i] != NULL;
     }
-    if (!reached || !needs) return DUET_OK;
+    if (!reached) return DUET_OK;
+    for (int i = 0; i < e->n_in; i++) in_grads[i] = NULL;
     CHECK(e->op->grad, DUET_STATUS_UNSUPPORTED, "gradient: %s has no gradient", e->op->name);
     TRY(e->op->grad(in_grads, &(duet_grad){.op = e->op,
                                            .attrs = e->attrs,
@@ -258,8 +261,10 @@ static duet_status back_through(duet_tensor_map *grads, const entry *e, uint64_t
                                            .n_in = e->n_in,
                                            .n_out = e->n_out,
                                            .needs = needs}));
-    for (int i = 0; i < e->n_in; i++)
-        if ((needs >> i & 1) && in_grads[i]) TRY(accumulate(grads, e->tensors[i], in_grads[i]));
+    for (uint64_t left = needs; left; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+        if (in_grads[i]) TRY(accumulate(grads, e->tensors[i], in_grads[i]));
+    }
     return DUET_OK;
 }
 
@@ -269,26 +274,25 @@ static duet_tensor *ones_like(duet_tensor *target) {
     return target->spec.shape.rank == 0 ? one : duet_apply2(&duet_op_broadcast_like, one, target);
 }
 
-static duet_status walk_back(duet_tensor **grads, duet_tape *tape, duet_tensor *target,
-                             duet_tensor *const *sources, int n_sources, duet_tensor_map *known,
-                             duet_tensor_map *dependent, uint64_t *needs) {
-    for (int i = 0; i < n_sources; i++) {
-        if (!is_followed(tape, sources[i])) continue;
-        void **slot = duet_tensor_map_at(dependent, sources[i]);
-        CHECK(slot, DUET_STATUS_MEMORY, "gradient: no memory");
-        *slot = sources[i];
-    }
+static duet_status walk_back(duet_tensor **results, duet_tape *tape, duet_tensor *target,
+                             duet_tensor *const *sources, int n_sources, gradients *grads,
+                             uint64_t *needs) {
+    CHECK(duet_tensor_map_reserve(grads, (size_t)(tape->count + n_sources)), DUET_STATUS_MEMORY,
+          "gradient: no memory");
+    for (int i = 0; i < n_sources; i++)
+        if (is_followed(tape, sources[i])) TRY(add_place(grads, sources[i]));
     for (int64_t i = 0; i < tape->count; i++)
-        TRY(mark_dependent(&needs[i], dependent, tape->entries[i]));
+        TRY(mark_dependent(&needs[i], grads, tape->entries[i]));
+    if (!duet_tensor_map_find(grads, target)) return DUET_OK; /* depends on none of the sources */
     duet_tensor *one = ones_like(target);
     if (!one) return duet_error_code();
-    TRY(accumulate(known, target, one));
+    TRY(accumulate(grads, target, one));
     for (int64_t i = tape->count - 1; i >= 0; i--)
-        TRY(back_through(known, tape->entries[i], needs[i]));
-    for (int i = 0; i < n_sources; i++)
-        grads[i] = duet_tensor_map_find(dependent, sources[i])
-                       ? duet_tensor_map_find(known, sources[i])
-                       : NULL;
+        TRY(back_through(grads, tape->entries[i], needs[i]));
+    for (int i = 0; i < n_sources; i++) {
+        void **place = duet_tensor_map_find(grads, sources[i]);
+        results[i] = place ? *place : NULL;
+    }
     return DUET_OK;
 }
 
@@ -317,19 +321,17 @@ duet_status duet_gradient(duet_tensor **grads, duet_tape *tape, duet_tensor *tar
     uint64_t recording = duet_thread.tapes & tape_bit(tape);
     duet_thread.tapes &= ~tape_bit(tape);
 
-    duet_tensor_map known = {0}, dependent = {0};
+    gradients places = {0};
     size_t needs_bytes = ((size_t)tape->count + 1) * sizeof(uint64_t);
     uint64_t *needs = duet_memory_alloc(needs_bytes);
     duet_scope_open();
-    duet_status status =
-        needs ? walk_back(grads, tape, target, sources, n_sources, &known, &dependent, needs)
-              : DUET_STATUS_MEMORY;
+    duet_status status = needs ? walk_back(grads, tape, target, sources, n_sources, &places, needs)
+                               : DUET_STATUS_MEMORY;
     if (status != DUET_OK)
         for (int i = 0; i < n_sources; i++) grads[i] = NULL;
     duet_scope_close_many(grads, n_sources);
     duet_memory_free(needs, needs_bytes);
-    duet_tensor_map_free(&known);
-    duet_tensor_map_free(&dependent);
+    duet_tensor_map_free(&places);
 
     tape->used = true;
     if (tape->persistent)

@@ -1,6 +1,6 @@
 #include "tensor_map.h"
 
-enum { FIRST_ROOM = 128 };
+enum { FIRST_ROOM = 16 };
 
 /* Tensors are 64-byte aligned; Fibonacci hashing (Knuth, TAOCP 3, 6.4) spreads the rest. */
 static size_t place(const duet_tensor_map *map, const duet_tensor *key) {
@@ -10,13 +10,15 @@ static size_t place(const duet_tensor_map *map, const duet_tensor *key) {
     return at;
 }
 
-void *duet_tensor_map_find(const duet_tensor_map *map, const duet_tensor *key) {
-    return map->room ? map->slots[place(map, key)].value : NULL;
+void **duet_tensor_map_find(const duet_tensor_map *map, const duet_tensor *key) {
+    if (map->room == 0) return NULL;
+    struct duet_tensor_map_slot *slot = &map->slots[place(map, key)];
+    return slot->key ? &slot->value : NULL;
 }
 
-static bool grow(duet_tensor_map *map) {
-    duet_tensor_map larger = {.room = map->room ? 2 * map->room : FIRST_ROOM};
-    size_t bytes = larger.room * sizeof *larger.slots;
+static bool resize(duet_tensor_map *map, size_t room) {
+    duet_tensor_map larger = {.room = room};
+    size_t bytes = room * sizeof *larger.slots;
     larger.slots = duet_memory_alloc(bytes);
     if (!larger.slots) return false;
     memset(larger.slots, 0, bytes);
@@ -28,8 +30,15 @@ static bool grow(duet_tensor_map *map) {
     return true;
 }
 
+bool duet_tensor_map_reserve(duet_tensor_map *map, size_t count) {
+    size_t room = FIRST_ROOM;
+    while (room <= 2 * count) room *= 2;
+    return resize(map, room);
+}
+
 void **duet_tensor_map_at(duet_tensor_map *map, const duet_tensor *key) {
-    if (2 * map->count >= map->room && !grow(map)) return NULL;
+    if (2 * map->count >= map->room && !resize(map, map->room ? 2 * map->room : FIRST_ROOM))
+        return NULL;
     struct duet_tensor_map_slot *slot = &map->slots[place(map, key)];
     if (!slot->key) {
         slot->key = key;

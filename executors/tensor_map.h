@@ -12,10 +12,13 @@ typedef struct duet_tensor_map {
     size_t count, room; /* room is 0 or a power of two */
 } duet_tensor_map;
 
-/* The value of `key`, or NULL. */
-void *duet_tensor_map_find(const duet_tensor_map *map, const duet_tensor *key);
+/* Room for `count` keys without growing; false without memory. The map is empty. */
+bool duet_tensor_map_reserve(duet_tensor_map *map, size_t count);
 
-/* Where `key`'s value is kept (NULL at first), valid until the next call; NULL without memory. */
+/* Where `key`'s value is kept, valid until a key is added; NULL if it is not there. */
+void **duet_tensor_map_find(const duet_tensor_map *map, const duet_tensor *key);
+
+/* The same, adding the key with the value NULL if it is not there; NULL without memory. */
 void **duet_tensor_map_at(duet_tensor_map *map, const duet_tensor *key);
 
 void duet_tensor_map_free(duet_tensor_map *map);
