@@ -39,10 +39,12 @@ duet_status duet_infer_product(duet_spec *out, const duet_op_call *call, bool tr
     int64_t k;
     if (!duet_infer_meet(&k, from_end(x, trans_x ? 2 : 1), from_end(w, trans_w ? 1 : 2)))
         return mismatch(call, "inner dimensions differ", trans_x, trans_w);
-    duet_shape x_batch = batch_of(x), w_batch = batch_of(w);
-    out->dtype = call->in[0]->dtype;
-    if (!duet_shape_broadcast(&out->shape, &x_batch, &w_batch))
-        return mismatch(call, "batch dimensions do not broadcast", false, false);
+    *out = (duet_spec){.dtype = call->in[0]->dtype};
+    if (x->rank > 2 || w->rank > 2) {
+        duet_shape x_batch = batch_of(x), w_batch = batch_of(w);
+        if (!duet_shape_broadcast(&out->shape, &x_batch, &w_batch))
+            return mismatch(call, "batch dimensions do not broadcast", false, false);
+    }
     out->shape.dims[out->shape.rank++] = from_end(x, trans_x ? 1 : 2);
     out->shape.dims[out->shape.rank++] = from_end(w, trans_w ? 2 : 1);
     return duet_infer_fits(call, out);
