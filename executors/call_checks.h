@@ -9,9 +9,14 @@ duet_status duet_call_check_arity(const duet_op *op, int n_in);
 /* Operand `index` is NULL: keeps the message of the failure that made it so, where there is one. */
 duet_status duet_call_null_error(const duet_op *op, int index);
 
-/* For calls with variables or symbolic operands, and for ops that write. Checks that what is
- * written is a variable and (eagerly) that nothing is symbolic; replaces, in place, variables whose
- * value is wanted by that value; before an eager write gives the variable data of its own. */
-duet_status duet_call_resolve(duet_tensor **in, const duet_op *op, int n_in);
+/* For calls with variables or symbolic operands, and for ops that write: what is written is a
+ * variable, and another one in each place; nothing is symbolic unless a trace records it. */
+duet_status duet_call_check_variables(const duet_op *op, duet_tensor *const *in, int n_in);
+
+/* Whether the op wants the variable's value at operand `index`, and not the variable itself. */
+static inline bool duet_call_reads(const duet_op *op, duet_tensor *const *in, int index) {
+    return (in[index]->flags & DUET_TENSOR_VARIABLE) && !(op->writes >> index & 1) &&
+           !(op->traits & DUET_OP_BY_REFERENCE);
+}
 
 #endif

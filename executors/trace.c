@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+extern const duet_op duet_op_read;
+
 /* Two calls of a function that calls another twice, and so on, are soon more than there is memory
  * for; this many take a second or, in sub-graphs, some hundred megabytes. */
 enum { MAX_OPS = 1 << 18 };
@@ -128,7 +130,6 @@ duet_status duet_trace_results(duet_trace *trace, duet_tensor *const *results, i
     for (int i = 0; i < count; i++) {
         duet_tensor *t = results[i];
         if (t && (t->flags & DUET_TENSOR_VARIABLE)) {
-            extern const duet_op duet_op_read;
             t = duet_apply1(&duet_op_read, t);
         }
         if (!t) {
@@ -170,6 +171,14 @@ static duet_status add_call(duet_trace *trace, duet_tensor **out, const duet_op 
     return DUET_OK;
 }
 
+/* A variable's value is an op's result of its own: the order of reads and writes is kept by it. */
+static duet_status record_reads(duet_tensor **in, const duet_op *op, int n_in) {
+    for (int i = 0; i < n_in; i++)
+        if (duet_call_reads(op, in, i) && !(in[i] = duet_apply1(&duet_op_read, in[i])))
+            return duet_error_code();
+    return DUET_OK;
+}
+
 duet_status duet_trace_dispatch(duet_tensor **out, const duet_op *op, const duet_attr *attrs,
                                 duet_tensor *const *in, int n_in) {
     duet_attr defaults[DUET_MAX_ATTRS];
@@ -183,7 +192,8 @@ duet_status duet_trace_dispatch(duet_tensor **out, const duet_op *op, const duet
         if (!in[i]) status = duet_call_null_error(op, i);
         resolved[i] = in[i];
     }
-    if (status == DUET_OK) status = duet_call_resolve(resolved, op, n_in);
+    if (status == DUET_OK) status = duet_call_check_variables(op, in, n_in);
+    if (status == DUET_OK) status = record_reads(resolved, op, n_in);
     if (status == DUET_OK) status = add_call(duet_thread.trace, out, op, attrs, resolved, n_in);
     if (status != DUET_OK)
         for (int i = 0; i < duet_op_n_out(op, attrs); i++) out[i] = NULL;

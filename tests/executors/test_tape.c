@@ -255,6 +255,23 @@ static void a_variable_is_differentiated_at_the_value_that_was_read(void **state
     duet_release(v);
 }
 
+/* What was read for the tape goes with the tape's record, so the variable's data is its own again.
+ */
+static void an_update_after_the_gradient_copies_nothing(void **state) {
+    (void)state;
+    duet_tensor *v = duet_variable_new("v", duet_f32(3)), *grad;
+    const void *data = v->data;
+    duet_tape *tape = duet_tape_new(false);
+    duet_tensor *y = duet_square(v);
+    EXPECT_OK(duet_gradient(&grad, tape, y, &v, 1));
+    EXPECT_OK(duet_sgd(v, grad, duet_f32(0.5f)));
+    assert_ptr_equal(v->data, data);
+    EXPECT(v, 0);
+    EXPECT(y, 9);
+    duet_tape_free(tape);
+    duet_release(v);
+}
+
 static void a_stopped_tape_records_no_more(void **state) {
     (void)state;
     duet_tensor *x = duet_f32(3), *grad;
@@ -446,6 +463,7 @@ int main(void) {
         TEST(only_what_is_watched_has_a_gradient),
         TEST(variables_are_watched_by_themselves),
         TEST(a_variable_is_differentiated_at_the_value_that_was_read),
+        TEST(an_update_after_the_gradient_copies_nothing),
         TEST(a_stopped_tape_records_no_more),
         TEST(a_tape_whose_turn_it_is_not_is_left_alone),
         TEST(bad_requests_say_what_is_wrong),
