@@ -1,5 +1,6 @@
 #include "lesson.h"
 
+#include "clock.h"
 #include "function.h"
 #include "near.h"
 
@@ -158,15 +159,22 @@ static double process_ns(void) {
 }
 
 /* OpenBLAS's own threads go on spinning for some 30 ms after a call, on the processor that the next
- * contender needs: until they sleep nothing is measured (a fifth of a second at most). */
+ * contender needs: nothing is measured until the process uses less than half a processor. */
 static void let_threads_sleep(void *unused, bool on) {
-    const struct timespec nap = {.tv_nsec = 200000};
+    enum { PATIENCE_NS = 100000000 };
+    const struct timespec nap = {.tv_nsec = 500000};
     (void)unused;
-    for (int i = 0; !on && i < 1000; i++) {
-        double before = process_ns();
+    if (on) return;
+    const uint64_t begin = duet_clock_ns();
+    uint64_t last, now = begin;
+    double used = process_ns(), before;
+    do {
+        last = now;
+        before = used;
         nanosleep(&nap, NULL);
-        if (process_ns() - before < 0.25 * (double)nap.tv_nsec) return;
-    }
+        now = duet_clock_ns();
+        used = process_ns();
+    } while (used - before > 0.5 * (double)(now - last) && now - begin < PATIENCE_NS);
 }
 
 const executor executors[] = {
