@@ -7,6 +7,8 @@
 #include "pool.h"
 #include "vector.h"
 
+#include <stddef.h>
+
 enum {
     CHAINS = 12, /* side by side: more than latency times units of any processor at hand */
     STEPS = 20000,
@@ -22,6 +24,11 @@ static void multiply_and_add(void *unused, int64_t begin, int64_t end) {
         for (int c = 0; c < CHAINS; c++) sum[c] = sum[c] * factor + step;
     }
     for (int c = 0; c < CHAINS; c++) sink(&sum[c]);
+}
+
+double peak_work(void) {
+    multiply_and_add(NULL, 0, 1);
+    return 2.0 * DUET_VL * CHAINS * STEPS;
 }
 
 double peak_gflops(int threads) {

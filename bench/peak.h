@@ -6,4 +6,7 @@
  * which take a few milliseconds together. */
 double peak_gflops(int threads);
 
+/* The same work once, in the calling thread; returns its floating-point operations. */
+double peak_work(void);
+
 #endif
