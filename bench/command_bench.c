@@ -40,6 +40,8 @@ static duet_status check_choices(const choices *c) {
     CHECK(!c->executors.count || !(c->sweep || c->scaling), DUET_STATUS_ARGUMENT,
           "bench: --%s has rows of its own: expected no --executor beside it",
           c->sweep ? "sweep" : "scaling");
+    CHECK(!c->compare || !c->scaling || c->lessons.count || c->sweep, DUET_STATUS_ARGUMENT,
+          "bench: --scaling has no rows to compare: expected a lesson or --sweep beside --compare");
     if (c->json) TRY(output_check(c->json));
     return DUET_OK;
 }

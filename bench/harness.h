@@ -23,7 +23,8 @@ typedef struct contender {
     void *context;
     duet_status (*call)(void *context);
     int64_t (*traces)(void *context);          /* times it has traced; NULL: it never does */
-    void (*switch_on)(void *context, bool on); /* around calls, not timed; may be NULL */
+    void (*switch_on)(void *context, bool on); /* around calls, not timed; may be NULL, and may
+                                                  wait for what the calls left running */
 } contender;
 
 typedef struct bench_clock {

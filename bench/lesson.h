@@ -69,7 +69,7 @@ typedef struct executor {
     executor_kind kind;
     duet_status (*call)(void *exercise); /* one call; results go to sink() */
     int64_t (*traces)(void *exercise);
-    void (*switch_on)(void *exercise, bool on);
+    void (*switch_on)(void *exercise, bool on); /* around calls; off may wait: see harness.h */
 } executor;
 
 extern const executor executors[]; /* ended by name == NULL; the first is what others compare to */

@@ -26,15 +26,17 @@ static void multiply_and_add(void *unused, int64_t begin, int64_t end) {
     for (int c = 0; c < CHAINS; c++) sink(&sum[c]);
 }
 
+static const double WORK = 2.0 * DUET_VL * CHAINS * STEPS; /* operations of an item */
+
 double peak_work(void) {
     multiply_and_add(NULL, 0, 1);
-    return 2.0 * DUET_VL * CHAINS * STEPS;
+    return WORK;
 }
 
 double peak_gflops(int threads) {
     int before = duet_pool_threads();
     if (threads != before) duet_pool_set_threads(threads);
-    double best = 0, flops = 2.0 * DUET_VL * CHAINS * STEPS * threads;
+    double best = 0, flops = WORK * threads;
     for (int i = 0; i < TRIES; i++) {
         uint64_t begin = duet_clock_ns();
         duet_parallel_for(threads, 1, multiply_and_add, 0);

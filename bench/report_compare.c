@@ -4,6 +4,7 @@
 #include <cjson/cJSON.h>
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -24,10 +25,25 @@ static duet_status read_text(char **text, const char *path) {
     return DUET_OK;
 }
 
+/* NAN for null and for what is not there. */
+static double number(const cJSON *object, const char *name) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+/* null is a time that is not known. */
+static duet_status check_time(const cJSON *row, const char *name, double least, const char *path) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(row, name);
+    double time = number(row, name);
+    CHECK(!item || cJSON_IsNull(item) || (time >= least && isfinite(time)), DUET_STATUS_FORMAT,
+          "%s: expected a time in every row's \"%s\", got %g", path, name, time);
+    return DUET_OK;
+}
+
 duet_status report_read_older(report *r, const char *path) {
     char *text = NULL;
     TRY(read_text(&text, path));
-    cJSON *root = r->older = cJSON_Parse(text);
+    cJSON *root = r->older = cJSON_ParseWithOpts(text, NULL, true); /* and nothing behind it */
     if (!root) {
         long at = cJSON_GetErrorPtr() ? cJSON_GetErrorPtr() - text : 0;
         duet_fail(DUET_STATUS_FORMAT, "%s: expected JSON, got something else at byte %ld", path,
@@ -38,15 +54,14 @@ duet_status report_read_older(report *r, const char *path) {
     const char *schema = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, "schema"));
     CHECK(schema && strcmp(schema, "duet.bench/1") == 0, DUET_STATUS_FORMAT,
           "%s: expected schema duet.bench/1, got %.32s", path, schema ? schema : "none");
-    CHECK(cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(root, "rows")), DUET_STATUS_FORMAT,
-          "%s: expected an array of rows, got none", path);
+    const cJSON *rows = cJSON_GetObjectItemCaseSensitive(root, "rows"), *row;
+    CHECK(cJSON_IsArray(rows), DUET_STATUS_FORMAT, "%s: expected an array of rows, got none", path);
+    cJSON_ArrayForEach(row, rows) {
+        TRY(check_time(row, "best", DBL_MIN, path));
+        TRY(check_time(row, "median", DBL_MIN, path));
+        TRY(check_time(row, "mad", 0, path));
+    }
     return DUET_OK;
-}
-
-/* NAN for null and for what is not there. */
-static double number(const cJSON *object, const char *name) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
 static bool has_text(const cJSON *object, const char *name, const char *wanted) {
@@ -62,18 +77,15 @@ static const cJSON *find_row(const cJSON *rows, const bench_row *wanted) {
     return NULL;
 }
 
-static void compare_row(report *r, const bench_row *now, const cJSON *old, int *compared) {
-    summary before = {number(old, "best"), number(old, "median"), number(old, "mad")};
-    if (!isfinite(before.best) || !isfinite(before.median)) return;
-    ++*compared;
-    double change = 100 * (now->m.summary.median / before.median - 1);
-    if (is_regression(&before, &now->m.summary))
+static void compare_row(report *r, const bench_row *now, const summary *before) {
+    double change = 100 * (now->m.summary.median / before->median - 1);
+    if (is_regression(before, &now->m.summary))
         report_complain(r, "%s %s has become slower: median %s, was %s (%+.0f %%)", now->lesson,
-                        now->executor, SHOW_US(now->m.summary.median), SHOW_US(before.median),
+                        now->executor, SHOW_US(now->m.summary.median), SHOW_US(before->median),
                         change);
     else
         printf("  %-14s %-8s %10s, was %10s (%+.0f %%)\n", now->lesson, now->executor,
-               SHOW_US(now->m.summary.median), SHOW_US(before.median), change);
+               SHOW_US(now->m.summary.median), SHOW_US(before->median), change);
 }
 
 duet_status report_compare(report *r, const char *path) {
@@ -85,8 +97,16 @@ duet_status report_compare(report *r, const char *path) {
         printf("  note: those figures were taken on another machine or with other kernels\n");
     int compared = 0;
     for (int i = 0; i < r->n_rows; i++) {
-        const cJSON *old = find_row(rows, &r->rows[i]);
-        if (old) compare_row(r, &r->rows[i], old, &compared);
+        const bench_row *now = &r->rows[i];
+        const cJSON *old = find_row(rows, now);
+        const summary before = {number(old, "best"), number(old, "median"), number(old, "mad")};
+        if (isnan(before.best) || isnan(before.median) || isnan(before.mad)) {
+            printf("  %-14s %-8s %10s, not in the file\n", now->lesson, now->executor,
+                   SHOW_US(now->m.summary.median));
+            continue;
+        }
+        compare_row(r, now, &before);
+        compared++;
     }
     CHECK(compared, DUET_STATUS_ARGUMENT,
           "%s: expected rows with the same lesson, executor and threads, got none", path);

@@ -353,11 +353,31 @@ static void compares_with_older_figures(void **state) {
     write_baseline(1, "\"");
     assert_refused(arguments, "expected JSON");
     assert_string_equal(out, "");
+    write_baseline(-1, "duet.bench/1");
+    assert_refused(arguments, "expected a time in every row's \"best\", got -1");
+    assert_string_equal(out, "");
+    assert_refused("bench --scaling --compare %s/baseline.json", "--scaling has no rows");
+    write_baseline(1, "duet.bench/1\",\"rows\":[]}]\"");
+    assert_refused(arguments, "expected JSON"); /* and nothing behind it */
+    write_baseline(1e6, "duet.bench/1");
+    assert_fine("bench small_ops --executor graph,hand --quick --threads 1 "
+                "--compare %s/baseline.json");
+    assert_contains(out, "not in the file");
     write_baseline(1, "duet.bench/1"); /* has no row of eager's; the figures are kept */
     assert_refused("bench small_ops --executor eager --quick --threads 1 --json %s/new.json "
                    "--compare %s/baseline.json",
                    "baseline.json: expected rows with the same lesson, executor and threads");
     assert_true(exists("new.json"));
+}
+
+/* A row that traced while it was timed is not valid; eager never traces. */
+static void every_row_of_the_sweep_is_valid(void **state) {
+    (void)state;
+    static char json[1 << 18];
+    assert_measured("", "bench --sweep --quick --threads 1 --json %s/sweep.json");
+    read_file(json, sizeof json, "sweep.json");
+    assert_contains(json, "\"valid\":\ttrue");
+    assert_null(strstr(json, "\"valid\":\tfalse"));
 }
 
 /* All lessons, in the fewest calls that there are: nothing differs between executors. */
@@ -413,6 +433,7 @@ int main(void) {
         cmocka_unit_test(writes_pipes_and_its_own_output_where_they_are),
         cmocka_unit_test(writes_its_figures_as_json),
         cmocka_unit_test(compares_with_older_figures),
+        cmocka_unit_test(every_row_of_the_sweep_is_valid),
         cmocka_unit_test(runs_all_lessons),
         cmocka_unit_test(the_cost_of_tracing_is_of_the_chosen_executors),
         cmocka_unit_test(says_which_kernels_blas_runs),
