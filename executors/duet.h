@@ -100,14 +100,16 @@ duet_status duet_while(duet_tensor **out, duet_callback condition, duet_callback
 typedef struct duet_tape duet_tape;
 
 /* Starts recording, in this thread, what happens to watched tensors and to variables. A persistent
- * tape answers any number of duet_gradient() calls, else the first one uses it up. Tapes nest. */
+ * tape answers any number of duet_gradient() calls, else the first one uses it up. A tape does not
+ * record the calls of its own gradient: for second order take the first one inside another tape. */
 duet_tape *duet_tape_new(bool persistent);
 duet_status duet_tape_watch(duet_tape *tape, duet_tensor *x);
 void duet_tape_stop(duet_tape *tape); /* records no more; the gradient can still be taken */
 void duet_tape_free(duet_tape *tape); /* NULL is fine */
 
 /* grads[i] = d sum(target) / d sources[i], shaped like sources[i]; NULL without error where target
- * does not depend on it or it was not watched. `grads` belong to the innermost scope. */
+ * does not depend on it or it was not watched. `grads` belong to the innermost scope. While tracing
+ * there is none through a cond or while whose body reads a variable: pass its value instead. */
 duet_status duet_gradient(duet_tensor **grads, duet_tape *tape, duet_tensor *target,
                           duet_tensor *const *sources, int n_sources);
 

@@ -306,7 +306,7 @@ static duet_status check_request(const duet_tape *tape, const duet_tensor *targe
                                  : duet_fail(DUET_STATUS_ARGUMENT, "gradient: target is NULL");
     CHECK(duet_dtype_is_float(duet_tensor_dtype(target)), DUET_STATUS_DTYPE,
           "gradient: target: expected f32 or f64, got %s", DUET_SPEC_TEXT(&target->spec));
-    CHECK(sources || n_sources <= 0, DUET_STATUS_ARGUMENT, "gradient: sources is NULL");
+    CHECK(sources || n_sources == 0, DUET_STATUS_ARGUMENT, "gradient: sources is NULL");
     for (int i = 0; i < n_sources; i++)
         CHECK(sources[i], DUET_STATUS_ARGUMENT, "gradient: source %d is NULL", i);
     return DUET_OK;
@@ -314,7 +314,9 @@ static duet_status check_request(const duet_tape *tape, const duet_tensor *targe
 
 duet_status duet_gradient(duet_tensor **grads, duet_tape *tape, duet_tensor *target,
                           duet_tensor *const *sources, int n_sources) {
-    CHECK(grads || n_sources <= 0, DUET_STATUS_ARGUMENT, "gradient: grads is NULL");
+    CHECK(n_sources >= 0, DUET_STATUS_ARGUMENT, "gradient: expected 0 sources or more, got %d",
+          n_sources);
+    CHECK(grads || n_sources == 0, DUET_STATUS_ARGUMENT, "gradient: grads is NULL");
     for (int i = 0; i < n_sources; i++) grads[i] = NULL;
     TRY(check_request(tape, target, sources, n_sources));
     /* The tape does not record its own way back; outer tapes do, which gives second order. */

@@ -272,6 +272,21 @@ static void an_update_after_the_gradient_copies_nothing(void **state) {
     duet_release(v);
 }
 
+/* The same where a variable is read twice, and after a call that failed with it in its hands. */
+static void a_failed_call_lets_go_of_what_it_read(void **state) {
+    (void)state;
+    duet_tensor *v = duet_variable_new("v", duet_zeros(DUET_SHAPE(2), DUET_F32)), *grad;
+    const void *data = v->data;
+    duet_tape *tape = duet_tape_new(false);
+    assert_null(duet_add(v, duet_zeros(DUET_SHAPE(3), DUET_F32)));
+    EXPECT_ERROR(DUET_STATUS_SHAPE, "add: shapes do not broadcast");
+    EXPECT_OK(duet_gradient(&grad, tape, duet_mul(v, v), &v, 1));
+    EXPECT_OK(duet_assign_add(v, grad));
+    assert_ptr_equal(v->data, data);
+    duet_tape_free(tape);
+    duet_release(v);
+}
+
 static void a_stopped_tape_records_no_more(void **state) {
     (void)state;
     duet_tensor *x = duet_f32(3), *grad;
@@ -317,6 +332,8 @@ static void bad_requests_say_what_is_wrong(void **state) {
     EXPECT_ERROR(DUET_STATUS_ARGUMENT, "gradient: source 0 is NULL");
     assert_int_equal(duet_gradient(&grad, NULL, x, &x, 1), DUET_STATUS_ARGUMENT);
     EXPECT_ERROR(DUET_STATUS_ARGUMENT, "gradient: tape is NULL");
+    assert_int_equal(duet_gradient(&grad, tape, x, &x, -1), DUET_STATUS_ARGUMENT);
+    EXPECT_ERROR(DUET_STATUS_ARGUMENT, "gradient: expected 0 sources or more, got -1");
     assert_int_equal(duet_tape_watch(tape, NULL), DUET_STATUS_ARGUMENT);
     EXPECT_ERROR(DUET_STATUS_ARGUMENT, "tape_watch: x is NULL");
     duet_tape_free(tape);
@@ -464,6 +481,7 @@ int main(void) {
         TEST(variables_are_watched_by_themselves),
         TEST(a_variable_is_differentiated_at_the_value_that_was_read),
         TEST(an_update_after_the_gradient_copies_nothing),
+        TEST(a_failed_call_lets_go_of_what_it_read),
         TEST(a_stopped_tape_records_no_more),
         TEST(a_tape_whose_turn_it_is_not_is_left_alone),
         TEST(bad_requests_say_what_is_wrong),
