@@ -52,7 +52,7 @@ enum { DUET_GEMM_K_BLOCK = 256 };
     X(OUTER, "k is 1: an outer product")                                                           \
     X(VECTOR, "m or n is 1: matrix by vector")                                                     \
     X(TILES, "small: register tiles straight from the operands")                                   \
-    X(PANELS, "large: the same tiles over packed panels")                                          \
+    X(PANELS, "large: register tiles over packed panels")                                          \
     X(BLAS, "large, where BLAS measured faster")
 
 typedef enum duet_gemm_path {

@@ -344,9 +344,9 @@ static void check_same_bits(case_f32 *t, const float *want, const char *what) {
 
 static void tiles_and_panels_give_the_same_bits(void **state) {
     (void)state;
-    static const int64_t shapes[][3] = {{5, 3, 7},       {64, 64, 20},  {33, 47, 129},
-                                        {130, 200, 256}, {61, 97, 257}, {31, 530, 700},
-                                        {270, 40, 520}};
+    static const int64_t shapes[][3] = {{5, 3, 7},       {64, 64, 20},    {33, 47, 129},
+                                        {130, 200, 256}, {61, 97, 257},   {31, 530, 700},
+                                        {270, 40, 520},  {157, 530, 520}, {27, 40, 300}};
     forced = true;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
         for (int flags = 0; flags < 8; flags++) {
